@@ -27,18 +27,20 @@ __all__ = [
     "cluster_profile",
     "digests",
     "duration_units",
-    "ingest",
     "is_log_line",
+    "merge_logs",
     "node_tip",
     "node_version",
     "parameter_reach",
     "partition",
     "predicted_metrics",
     "quantity",
+    "read_logs",
     "simulate",
     "simulate_direct",
     "simulate_tables",
     "slot_rows",
+    "survey_log",
     "usage_rows",
 ]
 
@@ -262,22 +264,18 @@ def duration_units() -> list[str]:
     The units that a duration may be written in, rising.
     """
 
-def ingest(
-    sources: SupportsGetItem[int, tuple[str, str | PathLike[str]]],
-    tables: str | PathLike[str],
-    threads: SupportsIndex,
-    host_from_field: bool,
-    progress: Callable[[int, int], None],
-) -> str:
-    """
-    Reads node logs, each given with its host, and writes `NAME/part-NNNNN.parquet` into the empty folder `tables`.
-
-    Returns `slotmark_tracelog::Ingested` as JSON; `progress` gets bytes done and in all, and may raise to stop. Raises LogError.
-    """
-
 def is_log_line(line: bytes) -> bool:
     """
-    Returns whether a line is one of a node's log, in any dialect that `ingest` reads.
+    Returns whether a line is one of a node's log, in any dialect that `read_logs` reads.
+    """
+
+def merge_logs(
+    survey: SupportsGetItem[int, str], accounts: SupportsGetItem[int, str], tables: str | PathLike[str]
+) -> str:
+    """
+    Adds up the accounts of all parts, in any order, and writes the tables of all lines into the folder that has the parts.
+
+    Returns `slotmark_tracelog::Ingested` as JSON. Raises LogError where a file is there twice, or the accounts aren't those of all parts.
     """
 
 def node_tip(place: str, node_to_node: bool, magic: SupportsIndex) -> str:
@@ -310,6 +308,21 @@ def quantity(text: str) -> tuple[float, str, str, float] | None:
     The number, the unit, what the unit is of (`a duration`, `a size`, …), and its worth in the smallest of its kind.
 
     None where it is no number of 0 or more, or its unit is unknown; without a unit it is `a number`, worth 1.
+    """
+
+def read_logs(
+    survey: SupportsGetItem[int, str],
+    number: SupportsIndex,
+    of: SupportsIndex,
+    host_from_field: bool,
+    tables: str | PathLike[str],
+    threads: SupportsIndex,
+    progress: Callable[[int, int], None],
+) -> list[str]:
+    """
+    Reads one of `of` pieces of surveyed logs, numbered from 0, and writes its `NAME/part-NNNNN.parquet` into the folder `tables`.
+
+    Returns `slotmark_tracelog::Account` as JSON for each part; `progress` gets bytes done and in all, and may raise to stop. Raises LogError.
     """
 
 def simulate(
@@ -354,6 +367,11 @@ def slot_rows(
     `files` has those of `slot_events`, `transactions` and `ledger_metrics`; `hosts` are names with the numbers that stand for them and what is
     taken from their times, in ns; `alone` is set where all rows of the files are of the one host. A column is its name, Arrow's name for its type,
     its values, and the bits of rows that have one, where not all do. Raises RunError where a file can't be read, or isn't as ingest writes it.
+    """
+
+def survey_log(host: str, path: str | PathLike[str]) -> str:
+    """
+    Returns what of a host's log file decides how logs are cut: `slotmark_tracelog::Surveyed` as JSON. Raises LogError where it can't be read.
     """
 
 def usage_rows(

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from slotmark.benches.cluster.connections import Connection, peers
 from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.ingest import MeasuredHere, ingest
+from slotmark.benches.cluster.finishing import MeasuredHere
+from slotmark.benches.cluster.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.benches.cluster.simulate import load_profile, simulate
 from slotmark.cli import app

@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from slotmark.benches.cluster.ingest import MeasuredHere, ingest
+from slotmark.benches.cluster.finishing import MeasuredHere
+from slotmark.benches.cluster.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.compare.mixed import both_sides
 from slotmark.compare.result import Side

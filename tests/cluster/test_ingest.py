@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from slotmark import open_run
-from slotmark.benches.cluster.ingest import Ingested, ingest
+from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingested import Ingested
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.errors import LogError, RunError
 from slotmark.run import Run

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from slotmark.benches.cluster.ingest import MeasuredHere, ingest
+from slotmark.benches.cluster.finishing import MeasuredHere
+from slotmark.benches.cluster.ingest import ingest
 from slotmark.benches.cluster.live.workload import INCLUSIONS_SCHEMA, SUBMISSIONS_SCHEMA
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.cli import app

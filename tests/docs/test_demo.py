@@ -103,7 +103,9 @@ def test_the_release_of_published_reports_is_decided_in_one_line(
     out = tmp_path / "demo"
     printed = run_demo("release", environment, tmp_path, shared / "published" / "releases", out)
     line = printed.splitlines()[-2]
-    assert line.startswith("RUN AGAIN 10.6.2, by the published reports: value-only: no verdict on Slot start to announced")
+    assert line.startswith(
+        "RUN AGAIN 10.6.2, by the published reports: value-only: no verdict on Slot start to announced"
+    )
     assert "; Plutus: no verdict on " in line
     report = json.loads((out / "report" / "report.json").read_text(encoding="utf-8"))
     rests = {one["name"]: one["comparison"]["decision"]["run_to_run"] for one in report["comparisons"]}

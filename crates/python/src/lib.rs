@@ -2,6 +2,7 @@
 
 mod chains;
 mod folders;
+mod logs;
 mod nodes;
 mod order;
 mod progress;
@@ -9,22 +10,15 @@ mod tables;
 
 use std::fmt::Display;
 use std::io;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use slotmark_clustersim::{
     METRICS, Profile, Quantity, QuantityKind, RunFacts, SimulationError, propagation, reach, simulate_truth, write_run, write_tables,
 };
-use slotmark_tracelog::{HostFrom, Plan, Source};
 
 use progress::{Progress, stoppable};
-
-/// Interval at which an ingest reports its progress.
-const TELL_EVERY: Duration = Duration::from_millis(50);
 
 /// An exception of `slotmark.errors`.
 fn slotmark_error(name: &str, message: impl Display) -> PyErr {
@@ -39,10 +33,6 @@ fn slotmark_error(name: &str, message: impl Display) -> PyErr {
 
 fn simulation_error(error: SimulationError) -> PyErr {
     slotmark_error("SimulationError", error)
-}
-
-fn log_error(error: impl Display) -> PyErr {
-    slotmark_error("LogError", error)
 }
 
 /// An `OSError` with the number and the words that Python's own has.
@@ -66,6 +56,8 @@ mod _core {
     #[pymodule_export]
     use super::folders::NewFolder;
     #[pymodule_export]
+    use super::logs::{is_log_line, merge_logs, read_logs, survey_log};
+    #[pymodule_export]
     use super::nodes::{Announced, Ended, Relay, RolledBack, Waits, node_tip, node_version};
     #[pymodule_export]
     use super::tables::{Buffer, partition, slot_rows, usage_rows};
@@ -78,44 +70,6 @@ mod _core {
             hasher.update_mmap_rayon(&path)?;
             Ok(hasher.finalize().to_hex().to_string())
         })
-    }
-
-    /// Returns whether a line is one of a node's log, in any dialect that `ingest` reads.
-    #[pyfunction]
-    fn is_log_line(line: &[u8]) -> bool {
-        slotmark_tracelog::is_log_line(line)
-    }
-
-    /// Reads node logs, each given with its host, and writes `NAME/part-NNNNN.parquet` into the empty folder `tables`.
-    ///
-    /// Returns `slotmark_tracelog::Ingested` as JSON; `progress` gets bytes done and in all, and may raise to stop. Raises LogError.
-    #[pyfunction]
-    fn ingest(
-        py: Python<'_>,
-        sources: Vec<(String, PathBuf)>,
-        tables: PathBuf,
-        threads: usize,
-        host_from_field: bool,
-        progress: Progress,
-    ) -> PyResult<String> {
-        let sources = sources.into_iter().map(|(host, path)| Source { host, path }).collect();
-        let host_from = if host_from_field { HostFrom::Field } else { HostFrom::Path };
-        let plan = Plan { sources, tables, threads, host_from };
-        // Called often and from every thread: only some of the calls are passed to Python.
-        let last = Mutex::new(None::<Instant>);
-        let ingested = stoppable(py, &progress, log_error, |told| {
-            slotmark_tracelog::ingest(&plan, &|done, total| {
-                let due = last.lock().is_ok_and(|mut last| {
-                    let due = done >= total || last.is_none_or(|last| last.elapsed() > TELL_EVERY);
-                    if due {
-                        *last = Some(Instant::now());
-                    }
-                    due
-                });
-                if due { told(done, total) } else { ControlFlow::Continue(()) }
-            })
-        })?;
-        serde_json::to_string(&ingested).map_err(log_error)
     }
 
     /// Returns what a parameter of a profile, by its full name, changes in a simulation: ``blocks``, ``logs``, ``name`` or ``nothing``.

@@ -10,7 +10,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use slotmark_tracelog::{HostFrom, Plan, Source, SourceDigest, ingest, read_line};
+use slotmark_tracelog::{HostFrom, Reading, Source, SourceDigest, ingest, read_line};
 
 const ROUNDS: usize = 5;
 /// Read at once, as ingest does.
@@ -88,10 +88,10 @@ fn main() -> Outcome {
         }
         let tables = tempfile::tempdir()?;
         let source = |path: &PathBuf| Source { host: path.display().to_string(), path: path.clone() };
-        let sources = files.iter().map(source).collect();
-        let plan = Plan { sources, tables: tables.path().into(), threads: 1, host_from: HostFrom::Path };
+        let sources: Vec<Source> = files.iter().map(source).collect();
+        let reading = Reading { tables: tables.path().into(), threads: 1, host_from: HostFrom::Path };
         let began = cpu_seconds()?;
-        ingest(&plan, &|_, _| ControlFlow::Continue(()))?;
+        ingest(&sources, &reading, &|_, _| ControlFlow::Continue(()))?;
         times[4].push(cpu_seconds()? - began);
     }
     let [read, hash, lines, parse, whole] = times.map(|mut times| {

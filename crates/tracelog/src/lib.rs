@@ -39,7 +39,7 @@ pub use dialects::{Entry, Seen, read_line};
 #[cfg(feature = "ingest")]
 pub use digest::SourceDigest;
 #[cfg(feature = "ingest")]
-pub use ingest::{HostFrom, IngestError, Plan, Progress, Reading, Source, Surveyed, ingest, merge, read, survey};
+pub use ingest::{HostFrom, IngestError, Progress, Reading, Source, Surveyed, ingest, merge, read, survey};
 pub use messages::{
     Address, AnyTransactions, Block, Body, Connection, Datum, Form, Ledger, MempoolSize, Message, Out, Peer, Point, SelectView, Slot,
     Thread, Tip, Transaction, TransactionList, Transactions, Version, forms, hex, namespaces,

@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use slotmark_tracelog::{HostFrom, Ingested, Plan, Source, ingest};
+use slotmark_tracelog::{HostFrom, Ingested, Reading, Source, ingest};
 
 /// A log of several batches. Each block takes three lines, of which other lines stand between.
 fn log(path: &Path) {
@@ -52,8 +52,8 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 fn ingested(log: &Path, tables: &Path, threads: usize) -> (Ingested, BTreeMap<String, Vec<u8>>) {
     fs::create_dir(tables).unwrap();
     let sources = vec![Source { host: "n1".into(), path: log.into() }];
-    let plan = Plan { sources, tables: tables.into(), threads, host_from: HostFrom::Path };
-    let done = ingest(&plan, &|_, _| ControlFlow::Continue(())).unwrap();
+    let reading = Reading { tables: tables.into(), threads, host_from: HostFrom::Path };
+    let done = ingest(&sources, &reading, &|_, _| ControlFlow::Continue(())).unwrap();
     let named = files(tables).into_iter().map(|(path, bytes)| (path[tables.display().to_string().len()..].to_owned(), bytes));
     (done, named.collect())
 }

@@ -30,7 +30,7 @@ class Piece(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
         work: A function of a module. It takes the inputs, by name what ``how`` has, and ``progress`` where its work has parts; the type
             that it is declared to return is one that msgspec can encode and decode.
         inputs: What decides the output; msgspec can encode it.
-        label: What people call it, as ``seed 4``.
+        label: What people call it, as ``seed 4``; empty where its errors name what they are about.
         how: Arguments that make no difference to the output: the folder that it is written to, the number of threads.
         kept: The file that the output is written to as soon as it is there, whole; None for no file.
     """
@@ -57,6 +57,8 @@ class Piece(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
                 keep(encoded, self.kept)
             return encoded
         except SlotmarkError as error:
+            if not self.label:
+                raise
             raise type(error)(f"{self.label}: {error}") from error
         except Exception as error:
             error.add_note(f"in {self.label}, the piece {self.name}")

@@ -28,7 +28,7 @@ use slotmark_praos::envelope::{Envelope, Enveloped, KesSigningKey, OperationalCe
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::{kes, vrf};
 use slotmark_synth::{Recipe, Workload};
-use slotmark_tracelog::{HostFrom, Plan, Source};
+use slotmark_tracelog::{HostFrom, Reading, Source};
 
 /// The longest wait for anything.
 pub const DEADLINE: Duration = Duration::from_secs(240);
@@ -276,8 +276,9 @@ pub fn ingest(bed: &Bed, numbers: &[usize]) -> BTreeMap<String, u64> {
     let tables = bed.folder.path().join("tables");
     fs::create_dir(&tables).unwrap();
     let source = |number: &usize| Source { host: format!("node-{number}"), path: bed.folder.path().join(format!("node-{number}/stdout")) };
-    let plan = Plan { sources: numbers.iter().map(source).collect(), tables, threads: 1, host_from: HostFrom::Path };
-    let ingested = slotmark_tracelog::ingest(&plan, &|_, _| ControlFlow::Continue(())).unwrap();
+    let sources: Vec<Source> = numbers.iter().map(source).collect();
+    let reading = Reading { tables, threads: 1, host_from: HostFrom::Path };
+    let ingested = slotmark_tracelog::ingest(&sources, &reading, &|_, _| ControlFlow::Continue(())).unwrap();
     assert_eq!((ingested.rejected, &ingested.reasons), (0, &vec![]), "{:?}", ingested.first_rejections);
     for host in &ingested.hosts {
         assert_eq!((host.rejected, host.backwards, host.short_hashes), (0, 0, 0), "{}", host.host);

@@ -42,18 +42,6 @@ pub enum HostFrom {
     Field,
 }
 
-/// The files to ingest, and the settings for it.
-pub struct Plan {
-    /// The files, in any order.
-    pub sources: Vec<Source>,
-    /// A folder that is there and empty: `NAME/part-NNNNN.parquet` are made in it.
-    pub tables: PathBuf,
-    /// Number of segments that are read at once.
-    pub threads: usize,
-    /// The source of host names.
-    pub host_from: HostFrom,
-}
-
 /// Settings for the reading of logs.
 #[derive(Clone, Debug)]
 pub struct Reading {
@@ -90,10 +78,9 @@ pub enum IngestError {
 ///
 /// # Errors
 /// A file can't be read or is there twice, a table can't be written, or it was stopped.
-pub fn ingest(plan: &Plan, progress: Progress<'_>) -> Result<Ingested, IngestError> {
-    let files: Vec<Surveyed> = plan.sources.iter().map(survey).collect::<Result<_, _>>()?;
-    let reading = Reading { tables: plan.tables.clone(), threads: plan.threads, host_from: plan.host_from };
-    merge(&files, read(&files, 0, 1, &reading, progress)?, &plan.tables)
+pub fn ingest(sources: &[Source], reading: &Reading, progress: Progress<'_>) -> Result<Ingested, IngestError> {
+    let files: Vec<Surveyed> = sources.iter().map(survey).collect::<Result<_, _>>()?;
+    merge(&files, read(&files, 0, 1, reading, progress)?, &reading.tables)
 }
 
 /// Reads one of `of` pieces of logs, which are numbered from 0: writes its parts of tables, and gives an account of each part.

@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 
 from slotmark import _core
-from slotmark.benches.cluster.ingest import Cluster, Ingested, finish_run
+from slotmark.benches.cluster.finishing import Cluster, finish_run
+from slotmark.benches.cluster.ingested import Ingested
 from slotmark.benches.cluster.metadata import read_genesis, read_metadata, regions_of_topology
 from slotmark.benches.cluster.simulate import RunFacts
 from slotmark.engine import Progress

@@ -11,7 +11,9 @@ from pathlib import Path
 import msgspec
 
 from slotmark.benches.cluster.bed import read_bed
-from slotmark.benches.cluster.ingest import Ingested, MeasuredHere, ingest
+from slotmark.benches.cluster.finishing import MeasuredHere
+from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingested import Ingested
 from slotmark.benches.cluster.live.cluster import (
     Cluster,
     DiedError,

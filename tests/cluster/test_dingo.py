@@ -167,7 +167,7 @@ def test_a_log_without_debug_lines_has_no_propagation_and_no_zeros(tmp_path: Pat
         assert values(run, metric) == {}, metric
     shown = slotmark("show", run.path)
     assert shown.returncode == 0, shown.stderr
-    assert "no host's log tells their forging and size in full" in " ".join(shown.stdout.split())
+    assert "no host's log has their forging and size in full" in " ".join(shown.stdout.split())
 
 
 def damaged(text: str) -> Iterator[str]:

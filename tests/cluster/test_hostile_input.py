@@ -137,7 +137,7 @@ def profile_with(filters: object) -> Callable[[Path], object]:
         (genesis_with(systemStart="0001-01-01T00:00:00+14:00"), r"genesis.shelley.json: "),
         (genesis_with(systemStart="9999-12-31T23:59:59Z"), r"genesis.shelley.json: systemStart is .*2000 to 2200"),
         (genesis_with(slotLength=1e300), r"genesis.shelley.json: slotLength is"),
-        (lambda logs: (logs / "topology.json").write_text('{"coreNodes":[5]}'), r"topology.json: coreNodes holds"),
+        (lambda logs: (logs / "topology.json").write_text('{"coreNodes":[5]}'), r"topology.json: coreNodes has"),
         (lambda logs: (logs / "topology.json").write_text('{"coreNodes":5}'), r"topology.json: coreNodes is 5"),
         (profile_with(5), r"profile.json: filters is 5: expected a list"),
         (lambda logs: (logs / os.fsdecode(b"node-\xff")).mkdir(), r"the name node-\\xff in it is not UTF-8"),

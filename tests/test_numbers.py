@@ -18,7 +18,6 @@ FREE = re.compile(r",|[<>^]\d+")
 EXEMPT = {
     ("numbers.py", None): "the one module",
     ("published/*", None): "the forms of other people's tools are theirs",
-    ("benches/chainsync/server.py", "g"): "an argument of a program",
     ("benches/cluster/forecast.py", ".9g"): "a setting of a profile",
     ("benches/cluster/live/validating.py", ".6f"): "a setting of a profile",
     ("benches/cluster/live/validating.py", ".4f"): "a setting of a profile",

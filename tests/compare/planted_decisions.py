@@ -69,6 +69,7 @@ def answers(plant: Plant, count: int, seed: int, *, repetitions: int = 2_000) ->
                 rank=rank,
                 grain=("block",),
                 margin=MARGIN,
+                estimator="rounds",
                 definition="Planted.",
             )
             truth = 1 + MARGIN * plant.effect if place == 0 else 1.0

@@ -16,6 +16,7 @@ METRIC = Metric(
     rank="decisive",
     grain=("block",),
     margin=MARGIN,
+    estimator="rounds",
     definition="Planted.",
 )
 

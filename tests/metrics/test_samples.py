@@ -135,9 +135,8 @@ def test_a_bench_may_live_in_a_folder_of_its_own(run: Run, tmp_path: Path) -> No
         "SELECT 2 AS place, 'rounds' AS name, 1e3 * COUNT(*) AS number, NULL AS text, 1 AS decimals FROM counted "
         "UNION ALL SELECT 1, 'of', NULL, 'a test', 0"
     )
-    (folder / "catalogue.toml").write_text(
+    (folder / "warnings.toml").write_text(
         """
-        estimator = "means"
         [[warning]]
         kind = "few"
         sql = "SELECT COUNT(*) * 1000 AS rounds, LIST('n' || range) AS names FROM counted, RANGE(6) HAVING COUNT(*) < 20"
@@ -146,6 +145,11 @@ def test_a_bench_may_live_in_a_folder_of_its_own(run: Run, tmp_path: Path) -> No
         kind = "none"
         sql = "SELECT 1 WHERE FALSE"
         text = "Never."
+        """
+    )
+    (folder / "catalogue.toml").write_text(
+        """
+        estimator = "means"
         [[metric]]
         id = "blocks"
         name = "Blocks"

@@ -81,7 +81,7 @@ def test_a_node_that_takes_more_than_its_limit_dies_of_it(bed: Path, tmp_path: P
     [
         ("[node-7]\nmemory = '1GiB'", "the bed has no host 'node-7'"),
         ("[node-1]\nmemroy = '1GiB'", "unknown field"),
-        ("[node-1]\nmemory = '4000GiB'", "no more than the"),
+        ("[node-1]\nmemory = '4000GiB'", "expected 16 MiB at least, and no more than"),
         ("[node-1]\nmemory = 'much'", "expected a number and a unit of size"),
         ("[node-1]\nprocessors = [4095]", "this machine has no processor 4095"),
         ("[node-1]\nbackend = 'lsm'", "slotmark has no backend 'lsm': its node.toml has none"),

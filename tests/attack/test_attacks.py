@@ -180,7 +180,7 @@ def test_a_command_that_hangs_is_ended_and_named(tmp_path: Path) -> None:
     ground = Ground(tmp_path)
     with ground.planted(Fault("a pipe is read", around, "hangs")):
         commands = Commands(place, temporary, ground.variables, timeout_s=5)
-        assert commands("simulate", "pipe.toml", "--show").wrong(0, 2) == "hangs"
+        assert commands("release", "pipe.toml", "-o", "out").wrong(0, 2) == "hangs"
         commands.close()
 
 

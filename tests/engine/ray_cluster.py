@@ -4,6 +4,7 @@ Ray can't be kept to loopback. Every process of a namespace is found by it, and 
 """
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -139,7 +140,7 @@ class Cluster:
         }
 
     def start(self, machine: Machine, *more: str, env: Mapping[str, str] | None = None, cores: int = 1) -> None:
-        """Starts a node; the first one has the head."""
+        """Starts a node; the first one has the head. Returns when Ray counts no node that was killed before: it finds out by health checks."""
         of_head = ["--head", "--port", "6379", "--include-dashboard=false", "--temp-dir", str(self.folder / "r")]
         where = of_head if machine is self.a else ["--address", HEAD]
         environment = {**self.environment, **(env or {})}
@@ -159,6 +160,17 @@ class Cluster:
             env=environment,
         )
         assert started.returncode == 0, started.stdout + started.stderr
+        running = sum(bool(one.named("raylet/raylet")) for one in (self.a, self.b))
+        until = time.monotonic() + 120
+        while self._alive(environment) != running:
+            assert time.monotonic() < until
+
+    def _alive(self, environment: Mapping[str, str]) -> int:
+        """Number of nodes that Ray counts."""
+        asked = "import ray; ray.init(log_to_driver=False); print('alive', sum(one['Alive'] for one in ray.nodes()))"
+        counted = self.a.run(sys.executable, "-c", asked, env={**environment, "RAY_ADDRESS": HEAD})
+        found = re.search(r"^alive (\d+)$", counted.stdout, re.MULTILINE)  # Ray prints as well
+        return int(found[1]) if found else -1
 
     def slotmark(
         self, *arguments: str | Path, machine: Machine | None = None, env: Mapping[str, str] | None = None

@@ -161,7 +161,7 @@ impl Bench<'_> {
                 Box::new(|index| peers::leads(of(index), &theirs[index], &self.network)),
             ),
         ];
-        println!("  {:<38} {:>10} {:>12}", "one core, us per header", "slotmark", "other crates");
+        println!("  {:<38} {:>10} {:>12} {:>18}", "one core, us per header", "slotmark", "other crates", "others / slotmark");
         for (what, ours, theirs) in &parts {
             let (mut first, mut second) = (Vec::new(), Vec::new());
             for pass in 0..=PASSES {
@@ -172,7 +172,8 @@ impl Bench<'_> {
                     second.push(if swapped { one } else { other });
                 }
             }
-            println!("    {what:<36} {:10.1} {:12.1}", median(first), median(second));
+            let ratio = median(second.iter().zip(&first).map(|(theirs, ours)| theirs / ours));
+            println!("    {what:<36} {:10.1} {:12.1} {ratio:18.2}", median(first), median(second));
         }
     }
 }

@@ -11,9 +11,9 @@ use pallas_crypto::kes::summed_kes::Sum6KesSig;
 use pallas_crypto::kes::traits::KesSig;
 use pallas_math::math::{ExpOrdering, FixedDecimal, FixedPrecision};
 use pallas_traverse::MultiEraHeader;
+use slotmark_network::Ratio;
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::header::{KesPeriods, Leader};
-use slotmark_praos::ratio::Ratio;
 use vrf_dalek::vrf03::{PublicKey03, VrfProof03};
 
 use crate::Case;
@@ -45,7 +45,7 @@ impl Network {
         let share = genesis.active_slots.share();
         let seed = |number: u64| Hasher::<256>::hash(&number.to_be_bytes());
         let log = (!share.is_one()).then(|| (&FixedDecimal::from(1u64) - &decimal(share)).ln());
-        Self { kes: genesis.kes, log, nonce_seed: seed(0), leader_seed: seed(1) }
+        Self { kes: genesis.kes(), log, nonce_seed: seed(0), leader_seed: seed(1) }
     }
 }
 

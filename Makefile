@@ -78,7 +78,7 @@ wheel: build ## the package to install elsewhere, with our clients and other pro
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin build --quiet --release --locked --interpreter $(PY) --out .build/wheels; \
 	  status=$$?; rm -r $(INSIDE); exit $$status
 
-# Locked with all its modules by their hashes. It takes about 80 s on two idle cores.
+# Locked with all its modules by their hashes. It took 164 s of processor time to build.
 s3-server: .build/s3/versitygw ## the S3 server that tests write runs to; without Go, or without its modules, those tests are skipped
 
 .build/s3/versitygw: tests/s3_server/go.mod tests/s3_server/go.sum

@@ -1,16 +1,15 @@
 """Prints how often intervals cover the truth and how often verdicts are false, on made-up rounds whose truth is known.
 
-    benchmarks/statistics/run [repetitions]
+    benchmarks/statistics/run [repetitions] [--shard N/OF -o FOLDER | --merge FOLDER]
 
 Prints the tables of docs/method.md. The same seed prints the same tables.
 """
 
-import sys
 import time
 from itertools import product
 
 import numpy as np
-from benchmarks.statistics.rows import print_rows
+from benchmarks.statistics.rows import Asked
 from scipy import stats
 from tests.compare.planted import ALIKE, NOISES, UNLIKE, Noise, rates
 
@@ -30,18 +29,21 @@ ROUNDS = (5, 7, 10, 20)
 
 def main() -> None:
     """Prints all tables."""
-    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
+    asked = Asked(1_000)
+    repetitions = asked.repetitions
     began = time.monotonic()
     print(f"{repetitions:,} made-up pairs of runs a row; coverage is good to {_error(0.95, repetitions):.1%} (1 sd)\n")
     print("paired: noise, rounds | interval covers | half-width | false verdict | +5 % found")
-    print_rows(paired, product(NOISES, ROUNDS, [repetitions]))
+    asked.print_rows(paired, product(NOISES, ROUNDS, [repetitions]))
     print("\nunpaired: noise, rounds of each | interval covers | half-width | false verdict")
-    print_rows(unpaired, product(NOISES, ((5, 5), (10, 10), (5, 20)), [repetitions]))
+    asked.print_rows(unpaired, product(NOISES, ((5, 5), (10, 10), (5, 20)), [repetitions]))
     families = max(1, repetitions // 5)
     print(
         f"\nreports of {FAMILY} tests on equal runs, {families} reports a row: noise, rounds | any false verdict, margin 0 | margin 2 %"
     )
-    print_rows(family, product(ALIKE, (5, 10), [families]))
+    asked.print_rows(family, product(ALIKE, (5, 10), [families]))
+    if asked.shard:
+        return
     print("\nother estimators of the same 10 rounds: noise | estimator | interval covers | half-width")
     for name in ("steady, 2 %", "disturbed, 1 in 20"):
         for line in others(name, 10, repetitions):

@@ -1,14 +1,13 @@
 """Prints how often the decision of a whole report is wrong, on made-up reports whose truth is known: the table of docs/decision.md.
 
-    benchmarks/statistics/run [repetitions]
+    benchmarks/statistics/run [repetitions] [--shard N/OF -o FOLDER | --merge FOLDER]
 
 The same seed prints the same table.
 """
 
-import sys
 from itertools import product
 
-from benchmarks.statistics.rows import print_rows
+from benchmarks.statistics.rows import Asked
 from tests.compare.planted_decisions import TESTS, Bench, Plant, shares
 
 NOISES = (0.3, 1.0, 3.0)
@@ -18,13 +17,14 @@ TWO_KINDS = ("rounds", "processes")
 
 def main() -> None:
     """Prints the table."""
-    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
+    asked = Asked(1_000)
+    repetitions = asked.repetitions
     places = [(bench, noise) for bench, noise in product(TESTS, NOISES) if noise <= 1 or bench not in TWO_KINDS]
     print(
         f"\n{repetitions:,} made-up reports per row: what is repeated, error in margins | nothing planted: ship, hold,"
     )
     print("run again | worse by two margins: ship, hold, run again | nothing planted, all metrics decisive: hold")
-    print_rows(row, ((one, repetitions) for one in places))
+    asked.print_rows(row, ((one, repetitions) for one in places))
 
 
 def row(place: tuple[Bench, float], repetitions: int) -> str:

@@ -1,16 +1,15 @@
 """Prints what the share of the error rate that decisive metrics have costs and gives: the table of docs/decision.md.
 
-    PYTHONPATH=. .venv/bin/python benchmarks/statistics/gatekeeper.py [repetitions]
+    PYTHONPATH=. .venv/bin/python benchmarks/statistics/gatekeeper.py [repetitions] [--shard N/OF -o FOLDER | --merge FOLDER]
 
 With all of it, other metrics are tested only once every decisive one is found: a strict gatekeeper.
 """
 
-import sys
 from collections.abc import Sequence
 from unittest.mock import patch
 
 import numpy as np
-from benchmarks.statistics.rows import print_rows
+from benchmarks.statistics.rows import Asked
 from tests.compare.planted_runs import MARGIN, Plant, decided, made_worse, means_of
 
 from slotmark.statistics import rank_tests
@@ -29,14 +28,15 @@ SHARES = (0.8, 0.95, 0.9999)
 
 def main() -> None:
     """Prints the table."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 400
+    asked = Asked(400)
+    count = asked.repetitions
     print(
         f"\n{count:,} made-up comparisons per row, 4 of 8 metrics decide; others worse by two margins and eight spreads"
     )
     print(
         "runs per side, spread, share of decisive | equal: hold, any verdict but equivalent | decisive worse by 4 %: hold | others alone worse: found"
     )
-    print_rows(row, ((name, share, count) for name in DESIGNS for share in SHARES))
+    asked.print_rows(row, ((name, share, count) for name in DESIGNS for share in SHARES))
 
 
 def row(name: str, share: float, count: int) -> str:

@@ -1,13 +1,11 @@
 """Prints how often as many runs or rounds as `slotmark plan` asks for are enough: the table of docs/how-many-runs.md.
 
-    benchmarks/statistics/run [repetitions]
+    benchmarks/statistics/run [repetitions] [--shard N/OF -o FOLDER | --merge FOLDER]
 
 The same seed prints the same table.
 """
 
-import sys
-
-from benchmarks.statistics.rows import print_rows
+from benchmarks.statistics.rows import Asked
 from tests.compare.planted_plans import Plant, kept
 
 CHANGE = 0.04
@@ -28,14 +26,15 @@ PLANTS = (
 
 def main() -> None:
     """Prints the table."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    asked = Asked(200)
+    count = asked.repetitions
     print(
         f"\n{count:,} made-up plans per row: design, of how many units, spread of a run or of a host in a round | an unchanged metric"
     )
     print(
         f"is shown to be within its margin by as many as asked: share, how many | a difference of {CHANGE:.0%} is found: share, how many"
     )
-    print_rows(row, ((one, count) for one in PLANTS))
+    asked.print_rows(row, ((one, count) for one in PLANTS))
 
 
 def row(plant: Plant, count: int) -> str:

@@ -1,13 +1,11 @@
 """Prints how often the line of a comparison of runs is wrong, by how many runs there are and how much they vary: the table of docs/decision.md.
 
-    benchmarks/statistics/run [repetitions]
+    benchmarks/statistics/run [repetitions] [--shard N/OF -o FOLDER | --merge FOLDER]
 
 The same seed prints the same table.
 """
 
-import sys
-
-from benchmarks.statistics.rows import print_rows
+from benchmarks.statistics.rows import Asked
 from tests.compare.planted_runs import MARGIN, SHAPES, Plant, rates
 
 SPREADS = (0.0, 0.005, 0.01, 0.02, 0.04)
@@ -27,7 +25,8 @@ DESIGNS: dict[str, tuple[tuple[int, int], float | None]] = {
 
 def main() -> None:
     """Prints the table."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 400
+    asked = Asked(400)
+    count = asked.repetitions
     places = [
         (name, shape, spread)
         for shape in SHAPES
@@ -41,7 +40,7 @@ def main() -> None:
     print(
         "the margin: ship | by two margins and four spreads: hold | by 4 %: hold | intervals cover: all metrics, the least"
     )
-    print_rows(row, ((one, count) for one in places))
+    asked.print_rows(row, ((one, count) for one in places))
 
 
 def row(place: tuple[str, str, float], count: int) -> str:

@@ -27,6 +27,7 @@ class Option(msgspec.Struct, frozen=True):
         typed: The type of what was typed, where that is parsed.
         default: What is parsed where nothing was typed; without one the field's own default holds.
         shown: Writes the field's own default as it would be typed, for ``--help``, where what is typed is parsed.
+        written: Writes a value as it would be typed.
         argument: Whether it stands on the command line without a flag.
         after: The field or parameter behind which it is listed; the one before it in the request by default.
     """
@@ -39,6 +40,7 @@ class Option(msgspec.Struct, frozen=True):
     typed: Any = str
     default: str | None = None
     shown: Callable[[Any], str] | None = None
+    written: Callable[[Any], str] = str
     argument: bool = False
     after: str = ""
 
@@ -53,14 +55,17 @@ def option_of(kind: Any) -> Option | None:
 
 
 def words_of(request: msgspec.Struct) -> list[str]:
-    """The words of a command line that make a request: its arguments, then its options that aren't by default, none of which is parsed."""
+    """The words of a command line that make a request: its arguments, then its options that aren't by default."""
     arguments, options = [], []
     for field in msgspec.structs.fields(request):
         option, value = option_of(field.type), getattr(request, field.name)
         if option is None or value == field.default:
             continue
-        for one in value if isinstance(value, list) else [value]:
-            word = str(one.value if isinstance(one, Enum) else one)
+        if value is True:
+            options.append(option.flag(field.name))
+            continue
+        for one in value if isinstance(value, list | tuple) else [value]:
+            word = one.value if isinstance(one, Enum) else option.written(one)
             if option.argument:
                 arguments.append(word)
             else:

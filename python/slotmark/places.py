@@ -105,6 +105,11 @@ def place(named: str | Path | Url) -> Place:
     return Url(scheme, host, "/".join(names))
 
 
+def place_of_option(_option: str, named: str) -> Place:
+    """The place that an option names: :func:`place`."""
+    return place(named)
+
+
 def folder_of(named: Place | str) -> Path:
     """The folder that is named, where a store will not do, as for reports and for sessions, which keep what they need to go on. ArgumentError for a URL."""
     found = place(named)

@@ -257,6 +257,22 @@ def pair_of(*folders: Path) -> tuple[list[Run], list[Run]]:
     return base, changed
 
 
+def test_shards_make_the_forecast_of_one_call(
+    forecast: tuple[Path, str, dict], ledger_runs: Path, small: Path, tmp_path: Path
+) -> None:
+    out, printed, _ = forecast
+    shards = tmp_path / "shards"
+    for shard in ("2/2", "1/2"):
+        given = (ledger_runs, "--profile", small, "--seeds", "4", "--shard", shard, "-o", shards)
+        done = slotmark("forecast", *given)
+        assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(f"Merge them: slotmark merge {shards} -o OUT\n")
+    merged = slotmark("merge", shards, "-o", tmp_path / "merged")
+    assert merged.stdout.replace(str(tmp_path / "merged"), str(out)) == printed
+    for name in ("report.json", "report.html", "base/run.json", "changed/run.json"):
+        assert (tmp_path / "merged" / name).read_bytes() == (out / name).read_bytes(), name
+
+
 def test_a_factor_is_the_ratio_that_compare_has_of_all_blocks_together(tmp_path: Path, small: Path) -> None:
     sides = pair_of(replays(tmp_path, "old", seed=1), replays(tmp_path, "new", seed=2, tick=1.2, apply=1.1))
     settings = ["block_size=2000kB"]  # no block is near it, so that all count

@@ -1,29 +1,24 @@
-"""Logs that are read in pieces, in any order, become the very tables that one piece makes."""
+"""Logs that several calls read in pieces, in any order, become the very run folder that one call makes."""
 
+import hashlib
+import random
+import re
+import shlex
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingest import ingest, merged, shard_done
 from slotmark.benches.cluster.log_pieces import accounts, merged_accounts, pieces_of, survey, surveyed
 from slotmark.benches.cluster.logs import host_logs
-from slotmark.benches.cluster.requests import IngestRequest
+from slotmark.benches.cluster.requests import IngestRequest, Logs
 from slotmark.engine import local
-from slotmark.errors import LogError
+from slotmark.engine.kept import Kept, kept
+from slotmark.errors import LogError, PieceError
 from tests.cluster.made_up_logs import Cluster
+from tests.conftest import slotmark
 from tests.engine.test_shards import bytes_of
-
-TABLES = (
-    "slot_events",
-    "block_events",
-    "resources",
-    "transactions",
-    "ledger_metrics",
-    "hosts",
-    "trace_frequencies",
-    "rejected",
-)
-"""Those of lines."""
 
 
 def logs_in(folder: Path) -> Path:
@@ -55,6 +50,26 @@ def at_once(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
     return bytes_of(run.path)
 
 
+def shards_of(logs: Path, out: Path, of: int, seed: int = 0) -> Path:
+    """A folder of shards that were read in some order."""
+    order = list(range(1, of + 1))
+    random.Random(seed).shuffle(order)
+    for number in order:
+        shard_done(Logs(logs=logs, max_rejected=0.1), f"{number}/{of}", out, lambda *_: None)
+    return out
+
+
+@pytest.mark.parametrize(("of", "seed"), [(1, 0), (2, 1), (7, 2)])
+def test_the_run_has_the_same_bytes_for_any_number_of_pieces(
+    of: int, seed: int, logs: Path, at_once: dict[str, bytes], tmp_path: Path
+) -> None:
+    told: list[tuple[int, int]] = []
+    shards = shards_of(logs, tmp_path / "shards", of, seed)
+    merged(shards, tmp_path / "run", lambda *done: told.append(done))
+    assert bytes_of(tmp_path / "run") == at_once
+    assert told[-1] == (of, of)
+
+
 @pytest.mark.parametrize(("of", "workers"), [(1, 1), (3, 1), (3, 2)])
 def test_so_have_the_tables_on_any_number_of_processes(
     of: int, workers: int, logs: Path, at_once: dict[str, bytes], tmp_path: Path
@@ -68,40 +83,94 @@ def test_so_have_the_tables_on_any_number_of_processes(
         assert content == at_once[f"tables/{file}"], file
 
 
-def test_pieces_are_merged_in_any_order_and_none_is_missing(
-    logs: Path, at_once: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_no_piece_may_be_missing(logs: Path, tmp_path: Path) -> None:
     found = survey(host_logs(logs).logs)
     files = [one.file for one in found]
-    made = [
-        accounts(files, number, 7, "path", folder=tmp_path, threads=1, progress=lambda *_: None)
-        for number in (3, 6, 0, 5, 2, 1, 4)
-    ]
+    made = [accounts(files, 0, 1, "path", folder=tmp_path, threads=1, progress=lambda *_: None)]
     with pytest.raises(LogError, match="the accounts of these logs' parts aren't those of 5 parts, one of each"):
-        merged_accounts(found, made[1:], tmp_path)
+        merged_accounts(found, [made[0][1:]], tmp_path)
     with pytest.raises(LogError, match="EOF while parsing"):
         merged_accounts(found, [["{"]], tmp_path)
-    merged_accounts(found, made, tmp_path)
-    assert {f"tables/{file}": content for file, content in bytes_of(tmp_path).items()} == {
-        file: content
-        for file, content in at_once.items()
-        if file.startswith(tuple(f"tables/{table}/" for table in TABLES))
-    }
 
 
-def test_ctrl_c_leaves_nothing_of_a_run(logs: Path, tmp_path: Path) -> None:
+def test_commands_make_the_run_of_one_call(logs: Path, at_once: dict[str, bytes], tmp_path: Path) -> None:
+    options = ["--max-rejected", "10%"]
+    alone = slotmark("ingest", logs, *options, "-o", tmp_path / "alone" / "run")
+    first = slotmark("ingest", logs, *options, "--shard", "2/2", "-o", tmp_path / "shards", "--json")
+    assert msgspec.json.decode(first.stdout) == {"shard": "2/2", "pieces": 1, "found": 0, "missing": 1}
+    refused = slotmark("merge", tmp_path / "shards", "-o", tmp_path / "together" / "run")
+    found = re.search(r"1 of 2 pieces are missing, of shard 1 of 2\. Run (slotmark ingest .*)\.\n", refused.stderr)
+    assert found is not None, refused.stderr
+    second = slotmark(*shlex.split(found[1])[1:])
+    assert second.stdout.splitlines() == [
+        "Shard 1/2: 1 piece finished; of all shards 0 are missing.",
+        f"Merge them: slotmark merge {tmp_path / 'shards'} -o OUT",
+    ]
+    together = slotmark("merge", tmp_path / "shards", "-o", tmp_path / "together" / "run")
+    assert together.returncode == 0, together.stderr
+    assert together.stderr == alone.stderr.replace("alone", "together")
+    assert bytes_of(tmp_path / "together" / "run") == bytes_of(tmp_path / "alone" / "run") == at_once
+
+
+def test_a_part_that_is_not_as_it_was_written_is_named_and_made_anew(
+    logs: Path, at_once: dict[str, bytes], tmp_path: Path
+) -> None:
+    shards = shards_of(logs, tmp_path / "shards", 2)
+    part = sorted(shards.glob("outputs/*.files/slot_events/part-*.parquet"))[0]
+    part.write_bytes(part.read_bytes()[:-1] + b"?")
+    with pytest.raises(PieceError, match=rf"^{re.escape(str(part))}: not as it was written: damaged or cut\. Run slot"):
+        merged(shards, tmp_path / "run", lambda *_: None)
+    assert not list(tmp_path.glob("*run*"))
+    asked = Logs(logs=logs, max_rejected=0.1)
+    assert sorted(shard_done(asked, f"{one}/2", shards, lambda *_: None).found for one in (1, 2)) == [0, 1]
+    merged(shards, tmp_path / "run", lambda *_: None)
+    assert bytes_of(tmp_path / "run") == at_once
+
+
+@pytest.mark.parametrize("name", ["../../stolen", "/tmp/stolen", "a/../../b", "a//b", ".hidden", "a\nb", ""])
+def test_a_place_outside_the_folder_is_damage(name: str, logs: Path, tmp_path: Path) -> None:
+    shards = shards_of(logs, tmp_path / "shards", 1)
+    (file,) = (one for one in (shards / "outputs").iterdir() if one.is_file())
+    found = kept(file)
+    assert found is not None
+    file.write_bytes(written(Kept(found.output, [msgspec.structs.replace(found.files[0], name=name)])))
+    assert kept(file) is None
+    file.write_bytes(written(found))
+    assert kept(file) == found
+
+
+def written(found: Kept) -> bytes:
+    """What a file has in which a piece's output is kept."""
+    encoded = msgspec.msgpack.encode(found)
+    return hashlib.sha256(encoded).digest() + encoded
+
+
+def test_ctrl_c_leaves_nothing_of_a_piece_or_a_run(logs: Path, tmp_path: Path) -> None:
     def stop(_done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
+        shard_done(Logs(logs=logs, max_rejected=0.1), "1/1", tmp_path / "shards", stop)
+    assert bytes_of(tmp_path / "shards").keys() == {"shards.json"}
+    assert not list((tmp_path / "shards" / "outputs").iterdir())
+    shards_of(logs, tmp_path / "shards", 1)
+    with pytest.raises(KeyboardInterrupt):
+        merged(tmp_path / "shards", tmp_path / "run", stop)
+    with pytest.raises(KeyboardInterrupt):
         ingest(IngestRequest(logs=logs, out=tmp_path / "run"), stop)
-    assert not list(tmp_path.iterdir())
+    assert [one.name for one in tmp_path.iterdir()] == ["shards"]
 
 
-def test_a_log_that_is_not_the_one_that_was_looked_at_is_refused(tmp_path: Path) -> None:
+def test_logs_that_change_between_shards_are_refused(tmp_path: Path) -> None:
     logs = logs_in(tmp_path / "logs")
-    before = survey(host_logs(logs).logs)
+    shards_of(logs, tmp_path / "shards", 1)
     log = logs / "node-0" / "stdout"
+    log.write_bytes(log.read_bytes() + log.read_bytes()[:-1])
+    with pytest.raises(
+        PieceError, match="of other content: a file that they read was changed since, a profile or a log"
+    ):
+        merged(tmp_path / "shards", tmp_path / "run", lambda *_: None)
+    before = survey(host_logs(logs).logs)
     log.write_bytes(log.read_bytes().replace(b"slot", b"slut"))
     with pytest.raises(LogError, match="node-0/stdout: was put in another's place or cut"):
         accounts([one.file for one in before], 0, 1, "path", folder=tmp_path, threads=1, progress=lambda *_: None)

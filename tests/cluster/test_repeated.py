@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from slotmark.benches.cluster.direct import simulate_direct
+from slotmark.benches.cluster.requests import SimulationRequest
 from slotmark.benches.cluster.simulate import load_profile
-from slotmark.benches.cluster.simulations import simulate_seeds
+from slotmark.benches.cluster.simulations import merged, shard_done, simulate_seeds, simulated
 from slotmark.errors import RunError
 from slotmark.run import check_run, open_runs
 from tests.conftest import remarks, slotmark
@@ -38,6 +39,23 @@ def test_any_number_of_workers_writes_the_same_bytes_as_one_run_after_another(di
         simulate_direct(profile, 5, tmp_path / "alone" / "seed-5", quietly)
         assert files(tmp_path / "alone" / "seed-5") == files(tmp_path / "1" / "seed-5")
         assert all(check_run(run.path) for run in open_runs(tmp_path / "3"))
+
+
+@pytest.mark.parametrize("direct", [True, False], ids=["run folders", "logs"])
+def test_shards_make_the_same_bytes_as_one_call(direct: bool, tmp_path: Path) -> None:
+    asked = SimulationRequest(profile="value-only-10.5", settings=SMALL, seed=4, repeat=3, direct=direct)
+    alone = simulated(asked, load_profile("value-only-10.5", SMALL), tmp_path / "alone", quietly)
+    for shard in ("2/2", "1/2"):
+        done = shard_done(asked.shared, shard, tmp_path / "shards", quietly)
+    assert (done.pieces, done.found, done.missing) == (2, 0, 0)
+    assert [facts for _, facts in merged(tmp_path / "shards", tmp_path / "together", quietly)] == [
+        facts for _, facts in alone
+    ]
+    assert files(tmp_path / "together") == files(tmp_path / "alone")
+    before = files(tmp_path)
+    with pytest.raises(RunError, match="seed-4: already there"):
+        merged(tmp_path / "shards", tmp_path / "together", quietly)
+    assert files(tmp_path) == before
 
 
 def test_a_seed_that_is_there_is_refused_before_anything_is_simulated(tmp_path: Path) -> None:

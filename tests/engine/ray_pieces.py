@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 from slotmark.engine import Piece
@@ -14,11 +15,10 @@ def main(work: str, out: str, number: str, folder: str) -> None:
     pieces = [
         Piece(work=getattr(works, work), inputs=(one, folder), label=f"number {one}") for one in range(int(number))
     ]
-    engine = on_ray(
-        Path(out), insecure=False, labels={}, checked=lambda _: None, remark=lambda line: print(line, file=sys.stderr)
-    )
+    remark = partial(print, file=sys.stderr)
     try:
-        print(json.dumps(engine(pieces, list)))
+        with on_ray(Path(out), insecure=False, labels={}, checked=lambda _: None, remark=remark) as engine:
+            print(json.dumps(engine(pieces, list)))
     except SlotmarkError as error:
         sys.exit(f"{type(error).__name__}: {error}")
 

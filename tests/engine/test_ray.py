@@ -117,9 +117,9 @@ def test_run_folders_are_those_of_this_machine(cluster: Cluster, tmp_path: Path)
         "import sys\nfrom pathlib import Path\n"
         "from slotmark.benches.cluster.question import Question, answered\nfrom slotmark.engine.ray import on_ray\n"
         "if __name__ == '__main__':\n"
-        "    engine = on_ray(Path(sys.argv[1]), insecure=False, labels={}, checked=lambda _: None, remark=lambda _: None)\n"
         "    question = Question(profile='value-only-5', settings=['slots=300', 'ledger_tick.mean=40ms'], seeds=2)\n"
-        "    answered(question, Path(sys.argv[2]), lambda *_: None, engine)\n",
+        "    with on_ray(Path(sys.argv[1]), insecure=False, labels={}, checked=lambda _: None, remark=lambda _: None) as engine:\n"
+        "        answered(question, Path(sys.argv[2]), lambda *_: None, engine)\n",
         encoding="utf-8",
     )
     done = cluster.b.run(sys.executable, script, tmp_path / "kept", tmp_path / "ray", env=cluster.environment)
@@ -193,9 +193,10 @@ def test_a_piece_that_always_loses_its_worker_is_given_up_in_a_line(cluster: Clu
         "import sys\nfrom pathlib import Path\nfrom slotmark.engine import Piece\nfrom slotmark.engine.ray import on_ray\n"
         "from slotmark.errors import PieceError\nfrom tests.engine.works import wrong\n"
         "if __name__ == '__main__':\n"
-        "    engine = on_ray(Path(sys.argv[1]), insecure=False, labels={}, checked=lambda _: None, remark=lambda _: None)\n"
+        "    quiet = {'checked': lambda _: None, 'remark': lambda _: None}\n"
         "    try:\n"
-        "        engine([Piece(work=wrong, inputs=(1, 'killed', sys.argv[2]), label='number 1')], list)\n"
+        "        with on_ray(Path(sys.argv[1]), insecure=False, labels={}, **quiet) as engine:\n"
+        "            engine([Piece(work=wrong, inputs=(1, 'killed', sys.argv[2]), label='number 1')], list)\n"
         "    except PieceError as error:\n"
         "        sys.exit(str(error))\n",
         encoding="utf-8",

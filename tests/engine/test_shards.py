@@ -18,7 +18,7 @@ from slotmark.benches.cluster.question import answered, merged, shard_done
 from slotmark.benches.cluster.requests import Question
 from slotmark.engine import Shard, opened
 from slotmark.errors import ArgumentError, PieceError
-from tests.conftest import slotmark
+from tests.conftest import remarks, slotmark
 
 SMALL = ["hosts=6", "pools=6", "run.slots=600", "genesis.epoch_slots=250"]
 SWEEP = Question(profile="value-only-10.5", settings=SMALL, sweep="block_size=22kB..88kB", steps=3, seeds=3)
@@ -114,8 +114,10 @@ def test_shards_that_begin_at_once_share_one_folder(tmp_path: Path) -> None:
         [sys.executable, "-m", *shlex.split(SWEEP.command(Shard(number, 3), tmp_path / "sweep"))]
         for number in (1, 2, 3)
     ]
-    processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for command in commands]
-    assert [process.communicate()[1] for process in processes] == [b"", b"", b""]
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for command in commands
+    ]
+    assert [remarks(process.communicate()[1]) for process in processes] == [[], [], []]
     assert len(merged(tmp_path / "sweep", tmp_path / "merged", lambda *_: None)) == 3
     assert {one.name for one in (tmp_path / "sweep").iterdir()} == {"shards.json", "outputs"}
 
@@ -189,7 +191,9 @@ def test_a_profile_that_was_changed_between_two_shards_is_told(tmp_path: Path, m
     )
     assert done(question, "1/2", Path("sweep")) == (1, 0, 1)
     profile.write_text('extends = "value-only-10.5"\n[run]\nslots = 700\n', encoding="utf-8")
-    with pytest.raises(PieceError, match="of the same options, but of other content: a profile file was changed"):
+    with pytest.raises(
+        PieceError, match="of the same options, but of other content: a file that they read was changed"
+    ):
         done(question, "2/2", Path("sweep"))
 
 
@@ -199,7 +203,7 @@ def test_a_profile_that_was_changed_between_two_shards_is_told(tmp_path: Path, m
         ("", "not what --shard writes"),
         ("[" * 20_000, "not what --shard writes"),
         ("x" * (2 << 20), "more than 1,048,576 bytes"),
-        ('{"schema":2}', "not what --shard writes"),
+        ('{"schema":3}', "not what --shard writes"),
         (None, "no folder of shards: there is no shards.json"),
     ],
 )

@@ -80,3 +80,12 @@ class _OddError(Exception):
 
     def __init__(self, one: int, two: int) -> None:
         super().__init__(f"{one} and {two}")
+
+
+def filled(number: int, *, wait_s: float = 0, folder: Path) -> int:
+    """Makes two files."""
+    time.sleep(wait_s)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in "ab":
+        (folder / f"{number}-{name}.bin").write_bytes(f"{number}{name}".encode() * 1000)
+    return number**2

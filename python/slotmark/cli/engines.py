@@ -79,8 +79,10 @@ def chosen(name: str, out: Path | None, *, insecure: bool, labels: Sequence[str]
     from slotmark.warnings import insecure_ray
 
     folder = out / FOLDER
-    engine = on_ray(folder, insecure=insecure, labels=_labels(labels or ()), checked=_print_checked, remark=talk.remark)
-    yield Chosen(engine, "pieces", [insecure_ray()] if insecure else [])
+    with on_ray(
+        folder, insecure=insecure, labels=_labels(labels or ()), checked=_print_checked, remark=talk.remark
+    ) as engine:
+        yield Chosen(engine, "pieces", [insecure_ray()] if insecure else [])
     forget(folder)
 
 

@@ -1,22 +1,71 @@
-"""`slotmark merge`: the answer that shards made together."""
+"""`slotmark merge`: the outcome of what shards did together."""
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from slotmark.benches.cluster.requests import Forecast, Logs, Question, Simulations
+from slotmark.cli.console import progress
 from slotmark.cli.reports import AsJson, report_runs
+from slotmark.errors import ArgumentError
+from slotmark.places import Place, folder_of, place
 
 
 def merge(
-    shards: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that slotmark predict --shard wrote to.")],
+    shards: Annotated[
+        str, typer.Argument(metavar="DIR", help="The folder that a command with --shard wrote to, or its URL.")
+    ],
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Also write report.html, .pdf, .md and .json.")
+        str | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="DIR",
+            help="Of predict and forecast: also write report.html, .pdf, .md and .json; of ingest the new run folder, or its URL in an "
+            "object store; of simulate the folder of the runs.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Merge what the shards of a prediction simulated: the report that a single call would give."""
-    from slotmark.benches.cluster.question import merged
+    """Merge what shards made: a single call's report of predict or forecast, run folder of ingest, or runs of simulate."""
+    from slotmark.benches.cluster import question
+    from slotmark.cli.forecast import merge_forecast
+    from slotmark.engine import opened
 
-    report_runs(partial(merged, shards), out, unit="pieces", doing="reading", as_json=as_json)
+    shared = place(shards)
+    work = opened(shared).work
+    if work in (Question.work, Forecast.work):
+        folder = None if out is None else folder_of(out)
+        if work == Forecast.work:
+            merge_forecast(shared, folder, as_json=as_json)
+        else:
+            report_runs(partial(question.merged, shared), folder, unit="pieces", doing="reading", as_json=as_json)
+        return
+    if work not in (Logs.work, Simulations.work):
+        raise ArgumentError(f"{shards}: its pieces are of {work!r}, which is no command of this slotmark.")
+    if out is None:
+        raise ArgumentError(
+            f"merge: expected -o with the {'run folder' if work == Logs.work else 'folder for the runs'} to make."
+        )
+    if as_json:
+        raise ArgumentError("--json: is of reports; of a run folder it is slotmark show RUN --json. Leave it out.")
+    _merge_runs(work, shared, out)
+
+
+def _merge_runs(work: str, shared: Place, out: str) -> None:
+    """Merges shards that make runs, and prints what they are."""
+    from slotmark.benches.cluster import ingest, simulations
+    from slotmark.cli.ingest import remark_ingested
+    from slotmark.cli.simulate import remark_made
+
+    with progress("pieces") as step:
+
+        def advance(done: int, total: int) -> None:
+            step(done, total, "reading")
+
+        if work == Logs.work:
+            remark = partial(remark_ingested, *ingest.merged(shared, place(out), advance))
+        else:
+            remark = partial(remark_made, simulations.merged(shared, folder_of(out), advance))
+    remark()

@@ -1,11 +1,7 @@
 """`slotmark predict`: what-if answers from the simulated cluster."""
 
-import shlex
 from functools import partial
-from pathlib import Path
 from typing import Annotated
-
-import typer
 
 from slotmark.benches.cluster.requests import Question
 from slotmark.benches.cluster.sweep import Spacing
@@ -13,34 +9,31 @@ from slotmark.cli.console import progress
 from slotmark.cli.engines import EngineName, InsecureRay, RayLabels, chosen
 from slotmark.cli.reports import AsJson, report_runs
 from slotmark.cli.requests import from_requests
+from slotmark.cli.shards import ShardOption, print_shard, shared_folder
 from slotmark.errors import ArgumentError
-from slotmark.words import counted
+from slotmark.options import Option
+from slotmark.places import Place, folder_of, place_of_option
 
 
 @from_requests
 def predict(
     question: Question,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--out", metavar="DIR", help="Also write report.html, .pdf, .md and .json; with --shard, its folder."
+        Place | None,
+        Option(
+            "Also write report.html, .pdf, .md and .json; with --shard, the folder that all shards share, or its URL.",
+            "DIR",
+            ("-o", "--out"),
+            parse=place_of_option,
         ),
     ] = None,
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N/OF",
-            help="Do only the N-th of OF parts of the simulations, here or on another machine, into -o; then slotmark merge.",
-        ),
-    ] = None,
+    shard: ShardOption = None,
     engine: EngineName = "local",
     insecure_ray: InsecureRay = False,
     ray_labels: RayLabels = None,
     as_json: AsJson = False,
 ) -> None:
     """Predict block propagation: with parameters changed, beside the unchanged profile, or over a range of one."""
-    import msgspec
-
     from slotmark.benches.cluster.question import answered, shard_done
 
     if question.sweep is None and (question.steps is not None or question.spacing is not Spacing.auto):
@@ -48,22 +41,12 @@ def predict(
     if question.sweep is not None and question.against is not None:
         raise ArgumentError("--against and --sweep: a sweep's values are beside each other; leave one out.")
     if shard is None:
-        with chosen(engine, out, insecure=insecure_ray, labels=ray_labels) as by:
+        folder = None if out is None else folder_of(out)
+        with chosen(engine, folder, insecure=insecure_ray, labels=ray_labels) as by:
             ask = partial(answered, question, engine=by.engine, noted=by.noted)
-            report_runs(ask, out, unit=by.unit, doing="predicting", as_json=as_json)
+            report_runs(ask, folder, unit=by.unit, doing="predicting", as_json=as_json)
         return
-    if engine != "local":
-        raise ArgumentError("--shard and --engine: a shard is done on this machine; leave one out.")
-    if out is None:
-        raise ArgumentError("--shard: expected -o with the folder that all shards share, as -o sweep.")
+    shared = shared_folder(out, engine)
     with progress("slots") as step:
-        done = shard_done(question, shard, out, lambda count, total: step(count, total, "predicting"))
-    if as_json:
-        typer.echo(msgspec.json.encode(done).decode())
-        return
-    before = f", {done.found:,} of them before" if done.found else ""
-    typer.echo(
-        f"Shard {done.shard}: {counted(done.pieces, 'piece')} finished{before}; of all shards {done.missing:,} are missing."
-    )
-    if not done.missing:
-        typer.echo(f"Merge them: slotmark merge {shlex.quote(str(out))} -o OUT")
+        done = shard_done(question, shard, shared, lambda count, total: step(count, total, "predicting"))
+    print_shard(done, shared, as_json=as_json)

@@ -10,6 +10,7 @@ import typer
 from slotmark.benches.cluster.requests import SimulationRequest
 from slotmark.cli.console import progress, talk
 from slotmark.cli.requests import from_requests
+from slotmark.cli.shards import ShardOption, print_shard
 from slotmark.errors import ArgumentError
 from slotmark.numbers import megabytes
 from slotmark.places import Place, Url
@@ -38,18 +39,19 @@ def simulate(
             help="Of --validate: a profile from each column of a report's tables (docs/archive.md); again for more.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="With --profiles: print a line of JSON per profile.")] = False,
+    shard: ShardOption = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="With --profiles: print a line of JSON per profile; with --shard: what was done."),
+    ] = False,
 ) -> None:
     """Simulate a cluster: write the logs that its nodes would write, or a run folder, with what really happened beside."""
     from slotmark.benches.cluster import simulate as cluster
     from slotmark.benches.cluster.model import SIMULATED, outside_of_extended, refuse_settings
-    from slotmark.benches.cluster.simulations import simulated
+    from slotmark.benches.cluster.simulations import shard_done, simulated
 
     if profiles:
-        for name, description in cluster.described_profiles().items():
-            typer.echo(
-                json.dumps({"name": name, "description": description}) if as_json else f"{name:<32} {description}"
-            )
+        _print_profiles(as_json=as_json)
         return
     profile, out, changes = request.profile, request.out, request.changes()
     if validate or published:
@@ -70,25 +72,52 @@ def simulate(
         return
     refuse_settings(profile, changes, SIMULATED)
     talk.warnings(outside_of_extended(profile, SIMULATED))
+    out = _where(request, shard)
+    with progress("host-slots" if request.direct else "slots") as step:
+
+        def advance(done: int, total: int) -> None:
+            step(done, total, f"simulating {profile}")
+
+        if shard is not None:
+            made = shard_done(request.shared, shard, out, advance)
+        else:
+            made = simulated(request, text, out, advance)
+    if isinstance(made, list):
+        remark_made(made)
+    else:
+        print_shard(made, out, as_json=as_json)
+
+
+def _where(request: SimulationRequest, shard: str | None) -> Place:
+    """The place that ``--out`` names."""
+    out = request.out
     if out is None:
         raise ArgumentError("--out is missing: expected a directory for the run that does not exist yet.")
-    if isinstance(out, Url) and not request.direct:
+    if shard is not None and request.repeat is None:
+        raise ArgumentError("--shard: is of --repeat here: simulations of several seeds are shared. Give --repeat N.")
+    if isinstance(out, Url) and not request.direct and shard is None:
         raise ArgumentError(
             f"--out {out}: logs are written to a folder. Name one, or write a run at once with --direct."
         )
-    with progress("host-slots" if request.direct else "slots") as step:
-        made = simulated(request, text, out, lambda done, total: step(done, total, f"simulating {profile}"))
+    return out
+
+
+def _print_profiles(*, as_json: bool) -> None:
+    """Prints the shipped profiles, a line for each."""
+    from slotmark.benches.cluster.simulate import described_profiles
+
+    for name, description in described_profiles().items():
+        typer.echo(json.dumps({"name": name, "description": description}) if as_json else f"{name:<32} {description}")
+
+
+def remark_made(made: "Sequence[tuple[Place, RunFacts]]") -> None:
+    """Prints a line about each run directory or, where no logs were written, run folder."""
     for folder, facts in made:
-        _remark_made(folder, facts)
-
-
-def _remark_made(folder: Place, facts: "RunFacts") -> None:
-    """Prints a line about a run directory or, where no logs were written, a run folder."""
-    size = f"lines, {megabytes(facts.bytes)}" if facts.bytes else "lines that were never written"
-    talk.remark(
-        f"{folder}: {facts.hosts:,} hosts, {facts.slots:,} slots, {facts.blocks_forged:,} blocks of which "
-        f"{facts.blocks_chained:,} on the chain, {facts.lines:,} {size}"
-    )
+        size = f"lines, {megabytes(facts.bytes)}" if facts.bytes else "lines that were never written"
+        talk.remark(
+            f"{folder}: {facts.hosts:,} hosts, {facts.slots:,} slots, {facts.blocks_forged:,} blocks of which "
+            f"{facts.blocks_chained:,} on the chain, {facts.lines:,} {size}"
+        )
 
 
 def _print_validations(names: Sequence[str], changes: Sequence[str], seed: int) -> None:

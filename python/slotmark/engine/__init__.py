@@ -2,7 +2,17 @@
 
 from slotmark.engine.local import local
 from slotmark.engine.piece import Engine, Piece, Progress
-from slotmark.engine.shards import NotMergedError, Shard, ShardDone, Shared, gathered, opened, options_of, sharded
+from slotmark.engine.shards import (
+    NotMergedError,
+    Shard,
+    ShardDone,
+    Shared,
+    gathered,
+    opened,
+    options_of,
+    shard_done,
+    sharded,
+)
 
 __all__ = [
     "Engine",
@@ -16,5 +26,6 @@ __all__ = [
     "local",
     "opened",
     "options_of",
+    "shard_done",
     "sharded",
 ]

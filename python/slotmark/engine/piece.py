@@ -8,16 +8,12 @@ from typing import Any, Generic, Protocol, TypeVar, get_type_hints
 
 import msgspec
 
-from slotmark.errors import PieceError, SlotmarkError
-from slotmark.texts import content_of
+from slotmark.engine.kept import keep
+from slotmark.errors import SlotmarkError
 from slotmark.versions import slotmark_commit, slotmark_version
-from slotmark.whole_files import written_whole
 
 T = TypeVar("T")
 Merged = TypeVar("Merged")
-
-MOST_OUTPUT_BYTES = 256 << 20
-"""Of the output of a piece: it holds the tables of a report, not the rows of a run."""
 
 Progress = Callable[[int, int], None]
 """Gets what is done and what there is to do in all; may raise to stop."""
@@ -30,16 +26,23 @@ class Piece(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
         work: A function of a module. It takes the inputs, by name what ``how`` has, and ``progress`` where its work has parts; the type
             that it is declared to return is one that msgspec can encode and decode.
         inputs: What decides the output; msgspec can encode it.
-        label: What people call it, as ``seed 4``; empty where its errors name what they are about.
-        how: Arguments that make no difference to the output: the folder that it is written to, the number of threads.
+        label: What people call it, as ``seed 4``; empty where it is the only one.
+        how: Arguments that make no difference to the output, as the number of threads.
+        folder: Where the files are wanted that the work makes; None where it makes none. The work gets a folder as ``folder``, this one or one
+            elsewhere from which they are brought here, and makes files in it that no other piece makes.
         kept: The file that the output is written to as soon as it is there, whole; None for no file.
+        host: The only host that can do it, for an engine of several machines; empty where any can.
+        lasting: Whether the output is the same whenever it is done: that of a look at a log that is being written isn't, and is never kept.
     """
 
     work: Callable[..., T]
     inputs: tuple[Any, ...]
     label: str
     how: dict[str, Any] = {}
+    folder: Path | None = None
     kept: Path | None = None
+    host: str = ""
+    lasting: bool = True
 
     @property
     def name(self) -> str:
@@ -51,11 +54,9 @@ class Piece(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     def done(self, progress: Progress) -> bytes:
         """Does the work. Returns the output, encoded. What the work raises names the piece."""
         try:
-            given = {"progress": progress} if "progress" in inspect.signature(self.work).parameters else {}
-            encoded = msgspec.msgpack.encode(self.work(*self.inputs, **self.how, **given))
-            if self.kept is not None:
-                keep(encoded, self.kept)
-            return encoded
+            if self.kept is None:
+                return self._output(self.folder, progress)
+            return keep(self.kept, lambda made: self._output(made, progress), makes_files=self.folder is not None)
         except SlotmarkError as error:
             if not self.label:
                 raise
@@ -64,30 +65,15 @@ class Piece(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
             error.add_note(f"in {self.label}, the piece {self.name}")
             raise
 
+    def _output(self, folder: Path | None, progress: Progress) -> bytes:
+        given = self.how if folder is None else {**self.how, "folder": folder}
+        if "progress" in inspect.signature(self.work).parameters:
+            given = {**given, "progress": progress}
+        return msgspec.msgpack.encode(self.work(*self.inputs, **given))
+
     def output(self, encoded: bytes) -> T:
         """The output that was encoded."""
         return msgspec.msgpack.decode(encoded, type=get_type_hints(self.work)["return"])
-
-
-def keep(encoded: bytes, file: Path) -> None:
-    """Writes an output behind its digest."""
-    try:
-        with written_whole(file) as (partial,):
-            partial.write_bytes(hashlib.sha256(encoded).digest() + encoded)
-    except OSError as error:
-        raise PieceError(
-            f"{file}: {error.strerror}. What is finished is kept; mend that, and run the same command again."
-        ) from error
-
-
-def kept_in(file: Path) -> bytes | None:
-    """The output that is kept in a file, encoded; None where there is none, or it is not as it was written."""
-    try:
-        content = content_of(file, MOST_OUTPUT_BYTES)
-    except OSError:
-        return None
-    digest, encoded = content[:32], content[32:]
-    return encoded if hashlib.sha256(encoded).digest() == digest else None
 
 
 class Engine(Protocol):

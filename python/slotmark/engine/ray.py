@@ -14,7 +14,8 @@ import socket
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,12 @@ import msgspec
 
 from slotmark.cleaning import one_line
 from slotmark.engine.hosts import Clock, Host, Wanted, matching, nearest
+from slotmark.engine.kept import files_in, is_whole, keep, kept, put
 from slotmark.engine.local import STOPPING_S, begun, outcome
-from slotmark.engine.piece import Engine, Merged, Piece, Progress, T, keep, kept_in
+from slotmark.engine.piece import Engine, Merged, Piece, Progress, T
 from slotmark.errors import EngineError, PieceError
 from slotmark.numbers import duration
+from slotmark.temporary import temporary_folder
 from slotmark.versions import slotmark_commit, slotmark_version
 from slotmark.words import counted
 
@@ -130,12 +133,32 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     here: Node
     nodes: list[Node]
 
+    def node_of(self, host: str) -> Node:
+        """The one node that a host is: by the label ``host``, else by its own name or address. EngineError where there is none, or several."""
+        found = [node for node in self.nodes if node.labels.get("host") == host] or [
+            node for node in self.nodes if host in (node.host, node.address)
+        ]
+        if len(found) != 1:
+            known = sorted({node.labels.get("host") or node.name for node in self.nodes})
+            raise EngineError(
+                f"{host}: {counted(len(found), 'node')} of the Ray cluster {'is' if len(found) == 1 else 'are'} that host, 1 expected. "
+                f"Nodes are {', '.join(known)}; a node is named by `ray start --labels host={host}`."
+            )
+        return found[0]
+
 
 class _Begin(msgspec.Struct, frozen=True):
-    """Asks the driver for pieces, each with its place."""
+    """Asks the driver for pieces, each with its place, and the id of the only node that can do it or nothing."""
 
-    pieces: list[tuple[int, Piece[Any]]]
+    pieces: list[tuple[int, Piece[Any], str]]
     labels: dict[str, str]
+
+
+class _Made(msgspec.Struct, frozen=True):
+    """The output of a piece, encoded, and the files that it made: places below its folder, and contents."""
+
+    output: bytes
+    files: list[tuple[str, bytes]]
 
 
 class _Visit(msgspec.Struct, frozen=True):
@@ -188,6 +211,7 @@ def refuse_without_ray() -> None:
         )
 
 
+@contextmanager
 def on_ray(
     folder: Path,
     *,
@@ -195,10 +219,11 @@ def on_ray(
     labels: Mapping[str, str],
     checked: Callable[[Cluster], None],
     remark: Callable[[str], None],
-) -> Engine:
-    """The engine that has pieces done by a Ray cluster that runs already: the one of ``RAY_ADDRESS``, or else the one of this machine.
+) -> Iterator[Engine]:
+    """Yields the engine that has pieces done by a Ray cluster that runs already: the one of ``RAY_ADDRESS``, or else the one of this machine.
 
-    Outputs are kept in a folder as soon as they are there; pieces whose outputs are there already are not done again.
+    Outputs are kept in a folder as soon as they are there; pieces whose outputs are there already are not done again. Files that a piece made
+    travel with its output, by the memory of Ray's nodes.
 
     Args:
         folder: Of this engine alone; made where it isn't there. :func:`forget` removes it.
@@ -207,11 +232,21 @@ def on_ray(
         checked: Gets the cluster as it was found, before it is refused or work begins.
         remark: Gets lines for people: how many pieces were found finished, and what each host did.
 
-    Returns:
-        An engine, which counts pieces in its progress. It raises EngineError where there is no cluster, or not one that gives the outputs of this
+    Yields:
+        An engine, which counts pieces in its progress, and connects to the cluster when it is first called. It raises EngineError where there is no cluster, or not one that gives the outputs of this
         machine; PieceError where a piece was given up; else what a piece raised.
     """
     refuse_without_ray()
+    connection: list[tuple[_Driver, Cluster]] = []
+    ending = ExitStack()
+
+    def reach() -> tuple[_Driver, Cluster]:
+        if not connection:
+            driver, cluster = ending.enter_context(connected(folder))
+            checked(cluster)
+            refuse(cluster, insecure=insecure, labels=labels)
+            connection.append((driver, cluster))
+        return connection[0]
 
     def engine(
         pieces: Sequence[Piece[T]],
@@ -220,10 +255,10 @@ def on_ray(
         workers: int | None = None,
     ) -> Merged:
         files = [folder / OUTPUTS / piece.name for piece in pieces]
-        left = [place for place, file in enumerate(files) if kept_in(file) is None]
+        left = [place for place, file in enumerate(files) if not (pieces[place].lasting and is_whole(file))]
         if len(left) < len(pieces):
             remark(f"{len(pieces) - len(left):,} of {counted(len(pieces), 'piece')} were finished before.")
-        finishing = _finishing(pieces, files, left, folder, insecure, labels, checked, remark)
+        finishing = _finishing(pieces, files, left, folder, labels, reach, remark)
 
         def outputs() -> Iterator[T]:
             lacking = set(left)
@@ -231,18 +266,18 @@ def on_ray(
                 while place in lacking:
                     lacking -= set(next(finishing))
                     progress(len(pieces) - len(lacking), len(pieces))
-                encoded = kept_in(file)
-                if encoded is None:
+                found = kept(file)
+                if found is None:
                     raise PieceError(f"{file}: not as it was written a moment ago. Run the same command again.")
-                yield piece.output(encoded)
+                if piece.folder is not None:
+                    put(file, found, piece.folder)
+                yield piece.output(found.output)
             next(finishing, None)
 
-        try:
-            return merge(outputs())
-        finally:
-            finishing.close()
+        return merge(outputs())
 
-    return engine
+    with ending:
+        yield engine
 
 
 def forget(folder: Path) -> None:
@@ -255,9 +290,8 @@ def _finishing(
     files: Sequence[Path],
     left: Sequence[int],
     folder: Path,
-    insecure: bool,
     labels: Mapping[str, str],
-    checked: Callable[[Cluster], None],
+    reach: "Callable[[], tuple[_Driver, Cluster]]",
     remark: Callable[[str], None],
 ) -> Generator[list[int], None, None]:
     """Does the pieces at some places, and yields the places of those that are finished now: none of them every few moments."""
@@ -265,31 +299,52 @@ def _finishing(
         return
     done: dict[str, int] = defaultdict(int)
     took_s: dict[str, float] = defaultdict(float)
-    with connected(folder) as (driver, cluster):
-        checked(cluster)
-        refuse(cluster, insecure=insecure, labels=labels)
-        driver.send(_Begin([(place, pieces[place]) for place in left], dict(labels)))
-        for _ in left:
-            while (found := driver.received()) is None:
-                yield []
-            if isinstance(found, _Lost):
-                raise EngineError(_lost(cluster.address, found.why, folder))
-            piece = pieces[found.place]
-            if isinstance(found.found, str):
-                raise PieceError(
-                    f"{piece.label} (the piece {piece.name}): given up by Ray: {one_line(found.found)} "
-                    "What is finished is kept; mend that, and run the same command again."
-                )
-            if isinstance(found.found, MemoryError):
-                raise PieceError(f"{piece.label}: there is not enough memory on {found.node}. Leave that node out.")
-            if isinstance(found.found, BaseException):
-                raise found.found
-            keep(found.found, files[found.place])
-            done[found.node] += 1
-            took_s[found.node] += found.took_s
-            yield [found.place]
-    for host, count in sorted(done.items()):
+    driver, cluster = reach()
+    driver.send(_Begin(_ordered(cluster, pieces, left), dict(labels)))
+    for _ in left:
+        while (found := driver.received()) is None:
+            yield []
+        if isinstance(found, _Lost):
+            raise EngineError(_lost(cluster.address, found.why, folder))
+        piece = pieces[found.place]
+        if isinstance(found.found, str):
+            raise PieceError(
+                f"{piece.label} (the piece {piece.name}): given up by Ray: {one_line(found.found)} "
+                "What is finished is kept; mend that, and run the same command again."
+            )
+        if isinstance(found.found, MemoryError):
+            raise PieceError(f"{piece.label}: there is not enough memory on {found.node}. Leave that node out.")
+        if isinstance(found.found, BaseException):
+            raise found.found
+        keep(files[found.place], partial(_written, found.found), makes_files=piece.folder is not None)
+        done[found.node] += 1
+        took_s[found.node] += found.took_s
+        yield [found.place]
+    for host, count in sorted(done.items() if pieces[left[0]].lasting else ()):
         remark(f"{host}: {counted(count, 'piece')}, {duration(took_s[host])} of work")
+
+
+def _ordered(cluster: Cluster, pieces: Sequence[Piece[Any]], left: Sequence[int]) -> list[tuple[int, Piece[Any], str]]:
+    """Pieces with the only node that each can be done by, in turns of those nodes, so that none waits for the pieces of another."""
+    nodes = {host: cluster.node_of(host).id for host in {pieces[place].host for place in left if pieces[place].host}}
+    before: dict[str, int] = defaultdict(int)
+    turns = []
+    for place in left:
+        host = pieces[place].host
+        turns.append((before[host], place))
+        before[host] += 1
+    return [(place, pieces[place], nodes.get(pieces[place].host, "")) for _, place in sorted(turns)]
+
+
+def _written(found: "bytes | _Made", folder: Path | None) -> bytes:
+    """Writes the files that a piece made into a folder. Returns the piece's output."""
+    if folder is None or isinstance(found, bytes):
+        assert isinstance(found, bytes), "it made no files"
+        return found
+    for name, content in found.files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return found.output
 
 
 def refuse(cluster: Cluster, *, insecure: bool, labels: Mapping[str, str]) -> None:
@@ -300,6 +355,12 @@ def refuse(cluster: Cluster, *, insecure: bool, labels: Mapping[str, str]) -> No
         insecure: Whether to go on where it doesn't ask for a token.
         labels: Those that a node must have that does pieces.
     """
+    silent = [node for node in cluster.nodes if node.fault]
+    if silent:
+        raise EngineError(
+            f"{silent[0].name}: this node of the Ray cluster doesn't answer ({silent[0].fault.removesuffix('.')}). It may have been lost a moment ago: Ray counts a "
+            "node for some 20 s after its end. Wait and run the same command again, or end it there with `ray stop`."
+        )
     wrong = [(node.name, fault) for node in cluster.nodes for fault in node.faults(cluster.here)]
     if wrong:
         name, fault = wrong[0]
@@ -442,23 +503,12 @@ def _drive(pipe: Connection, log: Path) -> None:
     refs: dict[Any, int] = {}
     try:
         pipe.send(found)
-        begin = pipe.recv()
-        if isinstance(begin, _Visit):
-            pipe.send(_Visited(_visited(ray, begin)))
-            begin = _Begin([], {})
-        cores = sum(one.cores for one in found.nodes)
-        options: dict[str, Any] = {"num_cpus": 1, **({"label_selector": begin.labels} if begin.labels else {})}
-        remote = ray.remote(_in_worker).options(**options)
-        waiting = iter(begin.pieces)
-        most = max(1, int(_WAITING_PER_CORE * cores))
         while True:
-            while len(refs) < most and (piece := next(waiting, None)) is not None:
-                refs[remote.remote(piece[1], _versions())] = piece[0]
-            if not refs or pipe.poll():
-                break
-            for ref in ray.wait(list(refs), timeout=_WAIT_S)[0]:
-                pipe.send(_collected(ray, ref, refs.pop(ref)))
-        pipe.poll(None)
+            asked = pipe.recv()
+            if isinstance(asked, _Visit):
+                pipe.send(_Visited(_visited(ray, asked)))
+            else:
+                _do(ray, pipe, asked, refs, cores=sum(one.cores for one in found.nodes))
     except (EOFError, OSError):
         pass
     except ray.exceptions.RayError as error:
@@ -467,6 +517,25 @@ def _drive(pipe: Connection, log: Path) -> None:
     finally:
         _cancel(ray, list(refs))
         ray.shutdown()
+
+
+def _do(ray: Any, pipe: Connection, begin: _Begin, refs: dict[Any, int], cores: float) -> None:
+    """Has pieces done, and sends what became of each; stops where something else comes through the pipe, or it ends."""
+    strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
+    label = {"label_selector": begin.labels} if begin.labels else {}
+    waiting = iter(begin.pieces)
+    most = max(1, int(_WAITING_PER_CORE * cores))
+    while True:
+        while len(refs) < most and (asked := next(waiting, None)) is not None:
+            place, piece, node = asked
+            only = (
+                {"scheduling_strategy": strategies.NodeAffinitySchedulingStrategy(node, soft=False)} if node else label
+            )
+            refs[ray.remote(_in_worker).options(num_cpus=1, **only).remote(piece, _versions())] = place
+        if not refs or pipe.poll():
+            break
+        for ref in ray.wait(list(refs), timeout=_WAIT_S)[0]:
+            pipe.send(_collected(ray, ref, refs.pop(ref)))
 
 
 def _collected(ray: Any, ref: Any, place: int) -> _Done:
@@ -511,7 +580,19 @@ def _in_worker(piece: Piece[Any], versions: tuple[str, ...]) -> tuple[Any, str, 
         )
         return wrong, node, 0.0
     began = time.monotonic()
-    return outcome(piece, lambda _done, _total: None), node, time.monotonic() - began
+    return _outcome(piece), node, time.monotonic() - began
+
+
+def _outcome(piece: Piece[Any]) -> "bytes | _Made | BaseException":
+    """The output of a piece with the files that it made, or what it raised."""
+    if piece.folder is None:
+        return outcome(piece, lambda _done, _total: None)
+    with temporary_folder() as name:
+        folder = Path(name)
+        found = outcome(msgspec.structs.replace(piece, folder=folder), lambda _done, _total: None)
+        if isinstance(found, BaseException):
+            return found
+        return _Made(found, [(one, (folder / one).read_bytes()) for one in files_in(folder)])
 
 
 def _versions() -> tuple[str, ...]:

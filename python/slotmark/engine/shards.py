@@ -1,6 +1,6 @@
 """Pieces that are shared by many calls, on one machine or on many: each does its shard and keeps the outputs in one folder, which a last call merges.
 
-The folder holds ``shards.json``, a :class:`Shared`, and ``outputs/NAME`` for each piece that is finished.
+The folder holds ``shards.json``, a :class:`Shared`, and ``outputs/NAME`` for each piece that is finished, with the files that it made.
 """
 
 import errno
@@ -14,17 +14,15 @@ from typing import Any
 
 import msgspec
 
+from slotmark.engine.kept import damaged, is_whole, kept, put
 from slotmark.engine.local import local
-from slotmark.engine.piece import Engine, Merged, Piece, Progress, T, kept_in
+from slotmark.engine.piece import Engine, Merged, Piece, Progress, T
+from slotmark.engine.reached import MOST_BYTES, OUTPUTS, SHARED_FILE, Reached, reached
 from slotmark.errors import ArgumentError, PieceError
+from slotmark.places import Place
+from slotmark.stores import Bucket
 from slotmark.texts import content_of
 from slotmark.versions import slotmark_commit, slotmark_version
-
-SHARED_FILE = "shards.json"
-OUTPUTS = "outputs"
-
-MOST_BYTES = 1 << 20
-"""Most bytes of the file that names what is shared: it holds the options of a command."""
 
 _NAMED = 6
 """Shards that lack pieces and are named."""
@@ -54,6 +52,7 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     Attributes:
         schema: The version of this layout.
+        work: The name of the command that the pieces are of.
         slotmark: The version of slotmark.
         commit: Its commit; empty where it isn't known.
         shards: The number of shards.
@@ -63,6 +62,7 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """
 
     schema: int
+    work: str
     slotmark: str
     commit: str
     shards: int
@@ -99,7 +99,7 @@ class NotMergedError(Exception):
         self.done = done
 
 
-def sharded(shard: Shard, folder: Path, options: dict[str, Any]) -> Engine:
+def sharded(shard: Shard, folder: Place, work: str, options: dict[str, Any]) -> Engine:
     """The engine that does one shard's pieces on this machine, but for those that are finished, and keeps their outputs in a folder.
 
     It doesn't return: it ends with :class:`NotMergedError`.
@@ -107,6 +107,7 @@ def sharded(shard: Shard, folder: Path, options: dict[str, Any]) -> Engine:
     Args:
         shard: The shard.
         folder: Where all shards keep their outputs; it is made where it isn't there.
+        work: The name of the command.
         options: What was asked for; msgspec can encode it.
 
     Returns:
@@ -119,26 +120,59 @@ def sharded(shard: Shard, folder: Path, options: dict[str, Any]) -> Engine:
         progress: Progress = lambda _done, _total: None,
         workers: int | None = None,
     ) -> Merged:
-        files = _files(folder, pieces)
-        _begin(folder, _shared(files, shard.of, options))
-        own = list(zip(pieces, files, strict=True))[shard.number - 1 :: shard.of]
-        kept = [msgspec.structs.replace(piece, kept=file) for piece, file in own if kept_in(file) is None]
-        if kept:
-            local(kept, lambda outputs: [None for _ in outputs], progress, workers)
-        missing = sum(not file.is_file() for file in files)
-        found = len(own) - len(kept)
+        with reached(folder) as there:
+            files = _files(there.folder, pieces)
+            shared = _shared(files, shard.of, work, options)
+            there.begin(msgspec.json.encode(shared) + b"\n")
+            _begin(there.folder, shared)
+            own = list(zip(pieces, files, strict=True))[shard.number - 1 :: shard.of]
+            there.bring([file.name for _, file in own])
+            left = [msgspec.structs.replace(piece, kept=file) for piece, file in own if not is_whole(file)]
+            if left:
+                with there.sending():
+                    local(left, lambda outputs: [None for _ in outputs], progress, workers)
+            missing = there.missing([file.name for file in files])
+        found = len(own) - len(left)
         raise NotMergedError(ShardDone(shard=str(shard), pieces=len(own), found=found, missing=missing))
 
     return engine
 
 
-def gathered(folder: Path, shared: Shared, command: Callable[[Shard], str]) -> Engine:
+def shard_done(
+    named: str, folder: Place, work: str, options: dict[str, Any], ask: Callable[[Engine], object]
+) -> ShardDone:
+    """Does a shard of what is asked, and keeps the outputs in a folder that all shards share.
+
+    Args:
+        named: The shard, as ``3/40``.
+        folder: The folder; pieces that are finished in it are not done again.
+        work: The name of the command.
+        options: What was asked for; msgspec can encode it.
+        ask: Asks for it, by the engine that it gets.
+
+    Returns:
+        The number of pieces that were done and found.
+
+    Raises:
+        ArgumentError: No shard has that name.
+        PieceError: The folder is of other pieces or of another version, or can't be written.
+        Exception: What a piece raised.
+    """
+    shard = Shard.parsed(named)
+    try:
+        ask(sharded(shard, folder, work, options))
+    except NotMergedError as ended:
+        return ended.done
+    raise AssertionError("the engine of a shard merges nothing")
+
+
+def gathered(folder: Place, shared: Shared, command: Callable[[Shard, Place], str]) -> Engine:
     """The engine that merges the outputs that shards kept in a folder.
 
     Args:
         folder: The folder.
         shared: What it says of itself, as :func:`opened` returns it.
-        command: Returns the command that does a shard of it.
+        command: Returns the command that does a shard of it, in that folder.
 
     Returns:
         An engine, which raises PieceError where pieces are missing or damaged, or were made by another version, or of other options.
@@ -150,8 +184,15 @@ def gathered(folder: Path, shared: Shared, command: Callable[[Shard], str]) -> E
         progress: Progress = lambda _done, _total: None,
         workers: int | None = None,
     ) -> Merged:
-        files = _files(folder, pieces)
-        _same(folder, shared, _shared(files, shared.shards, shared.options))
+        with reached(folder) as there:
+            return merged(there, pieces, merge, progress)
+
+    def merged(
+        there: Reached, pieces: Sequence[Piece[T]], merge: Callable[[Iterator[T]], Merged], progress: Progress
+    ) -> Merged:
+        files = _files(there.folder, pieces)
+        _same(folder, shared, _shared(files, shared.shards, shared.work, shared.options))
+        there.bring([file.name for file in files])
         lacking = [place for place, file in enumerate(files) if not file.is_file()]
         if lacking:
             shards = sorted({place % shared.shards + 1 for place in lacking})
@@ -159,26 +200,29 @@ def gathered(folder: Path, shared: Shared, command: Callable[[Shard], str]) -> E
             one = len(shards) == 1
             raise PieceError(
                 f"{folder}: {len(lacking)} of {len(pieces)} pieces are missing, of shard{'' if one else 's'} {named} of {shared.shards}. "
-                f"Run {command(Shard(shards[0], shared.shards))}{'' if one else ', and so for the others'}."
+                f"Run {command(Shard(shards[0], shared.shards), folder)}{'' if one else ', and so for the others'}."
             )
 
         def outputs() -> Iterator[T]:
             for place, (piece, file) in enumerate(zip(pieces, files, strict=True)):
-                encoded = kept_in(file)
-                if encoded is None:
+                found = kept(file)
+                wrong = file if found is None else damaged(file, found)
+                if found is None or wrong is not None:
                     shard = Shard(place % shared.shards + 1, shared.shards)
                     raise PieceError(
-                        f"{file}: not as it was written: damaged or cut. Run {command(shard)}, which makes it anew."
+                        f"{wrong}: not as it was written: damaged or cut. Run {command(shard, folder)}, which makes it anew."
                     )
+                if piece.folder is not None:
+                    put(file, found, piece.folder)
                 progress(place + 1, len(pieces))
-                yield piece.output(encoded)
+                yield piece.output(found.output)
 
         return merge(outputs())
 
     return engine
 
 
-def opened(folder: Path) -> Shared:
+def opened(folder: Place) -> Shared:
     """Returns what a folder of shards says of itself.
 
     Raises:
@@ -186,43 +230,46 @@ def opened(folder: Path) -> Shared:
     """
     file = folder / SHARED_FILE
     try:
-        text = content_of(file, MOST_BYTES)
+        text = content_of(file, MOST_BYTES) if isinstance(file, Path) else Bucket(file).whole("", MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
-        raise PieceError(
-            f"{folder}: no folder of shards: there is no {SHARED_FILE} in it. Name the folder that --shard wrote to."
-        ) from None
+        text = None
     except OSError as error:
         if error.errno == errno.EFBIG:
             raise _not_ours(file, f"more than {MOST_BYTES:,} bytes") from None
         raise PieceError(f"{file}: {error.strerror}. Make it readable.") from error
+    if text is None:
+        raise PieceError(
+            f"{folder}: no folder of shards: there is no {SHARED_FILE} in it. Name the folder that --shard wrote to."
+        )
     try:
         shared = msgspec.json.decode(text, type=Shared)
-        if shared.shards < 1 or shared.schema != 1:
-            raise msgspec.DecodeError("schema 1 and at least one shard expected")
+        if shared.shards < 1 or shared.schema != 2:
+            raise msgspec.DecodeError("schema 2 and at least one shard expected")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _not_ours(file, error) from error
     return shared
 
 
-def options_of(folder: Path, shared: Shared, kind: type[T]) -> T:
+def options_of(folder: Place, shared: Shared, kind: type[T]) -> T:
     """Returns the options of a folder of shards as the command that asked has them.
 
     Raises:
         PieceError: They are no such options.
     """
     try:
-        return msgspec.convert(shared.options, kind)
+        return msgspec.convert(shared.options, kind, dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as error:
         raise _not_ours(folder / SHARED_FILE, error) from error
 
 
-def _not_ours(file: Path, why: object) -> PieceError:
+def _not_ours(file: Place, why: object) -> PieceError:
     return PieceError(f"{file}: not what --shard writes: {why}. Run a shard again, into a new folder.")
 
 
-def _shared(files: Sequence[Path], shards: int, options: dict[str, Any]) -> Shared:
+def _shared(files: Sequence[Path], shards: int, work: str, options: dict[str, Any]) -> Shared:
     return Shared(
-        schema=1,
+        schema=2,
+        work=work,
         slotmark=slotmark_version(),
         commit=slotmark_commit(),
         shards=shards,
@@ -258,7 +305,7 @@ def _begin(folder: Path, shared: Shared) -> None:
     _same(folder, opened(folder), shared)
 
 
-def _same(folder: Path, found: Shared, asked: Shared) -> None:
+def _same(folder: Place, found: Shared, asked: Shared) -> None:
     """Checks that two are of the same pieces."""
     if (found.slotmark, found.commit) != (asked.slotmark, asked.commit):
         made, this = (f"{one.slotmark} {one.commit}".rstrip() for one in (found, asked))
@@ -269,6 +316,8 @@ def _same(folder: Path, found: Shared, asked: Shared) -> None:
         raise PieceError(
             f"{folder}: it is shared in {found.shards:,} shards, not {asked.shards:,}. Say so in --shard, or choose another -o."
         )
+    if found.work != asked.work:
+        raise PieceError(f"{folder}: its pieces are of slotmark {found.work}, not {asked.work}. Choose another -o.")
     if found.options != asked.options:
         other = next(
             name for name in {**asked.options, **found.options} if found.options.get(name) != asked.options.get(name)
@@ -279,7 +328,7 @@ def _same(folder: Path, found: Shared, asked: Shared) -> None:
         )
     if (found.pieces, found.digest) != (asked.pieces, asked.digest):
         raise PieceError(
-            f"{folder}: its pieces are of the same options, but of other content: a profile file was changed since. "
+            f"{folder}: its pieces are of the same options, but of other content: a file that they read was changed since, a profile or a log. "
             "Put it back, or begin anew in another -o."
         )
 

@@ -66,7 +66,8 @@ def pieces_of(
         Piece(
             work=accounts,
             inputs=(files, number, pieces, host_from),
-            how={"threads": threads, "folder": tables},
+            how={"threads": threads},
+            folder=tables,
             label=f"piece {number + 1} of {pieces} of the logs" if pieces > 1 else "",
         )
         for number in range(pieces)

@@ -1,25 +1,15 @@
 """Predictions that one call makes, or several that share the simulations and a last one that merges them."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-import msgspec
-
+from slotmark import engine as engines
 from slotmark.benches.cluster.predict import predict_change, predict_sweep
 from slotmark.benches.cluster.requests import Question
 from slotmark.benches.cluster.sweep import parse_sweep
-from slotmark.engine import (
-    Engine,
-    NotMergedError,
-    Progress,
-    Shard,
-    ShardDone,
-    gathered,
-    local,
-    opened,
-    options_of,
-    sharded,
-)
+from slotmark.engine import Engine, Progress, ShardDone, gathered, local, opened, options_of
+from slotmark.places import Place
 from slotmark.run import Run
 from slotmark.warnings import Warning
 
@@ -56,32 +46,23 @@ def answered(
     )
 
 
-def shard_done(question: Question, named: str, out: Path, progress: Progress) -> ShardDone:
-    """Does a shard of the simulations that answer a question, and keeps what they give in a folder that all shards share.
+def shard_done(question: Question, named: str, out: Place, progress: Progress) -> ShardDone:
+    """Does a shard of the simulations that answer a question: :func:`slotmark.engine.shard_done`.
 
     Args:
         question: The question; the same for all shards.
         named: The shard, as ``3/40``.
-        out: The folder; simulations that are finished in it are not done again.
+        out: The folder that all shards share; simulations that are finished in it are not done again.
         progress: Called with slots done and in all; may raise to stop: what is finished by then stays.
 
-    Returns:
-        The number of pieces that were done and found.
-
     Raises:
-        ArgumentError: No shard has that name.
         SimulationError: A profile, setting or range that makes no sense.
-        PieceError: The folder is of another question, version or number of shards, or can't be written.
     """
-    shard = Shard.parsed(named)
-    try:
-        answered(question, out, progress, sharded(shard, out, msgspec.to_builtins(question)))
-    except NotMergedError as ended:
-        return ended.done
-    raise AssertionError("the engine of a shard merges nothing")
+    ask = partial(answered, question, Path(), progress)
+    return engines.shard_done(named, out, question.work, question.options(), ask)
 
 
-def merged(shards: Path, folder: Path, progress: Progress) -> list[Run]:
+def merged(shards: Place, folder: Path, progress: Progress) -> list[Run]:
     """Answers the question whose simulations were shared, as a single call would.
 
     Args:
@@ -94,4 +75,4 @@ def merged(shards: Path, folder: Path, progress: Progress) -> list[Run]:
     """
     shared = opened(shards)
     question = options_of(shards, shared, Question)
-    return answered(question, folder, progress, gathered(shards, shared, lambda shard: question.command(shard, shards)))
+    return answered(question, folder, progress, gathered(shards, shared, question.command))

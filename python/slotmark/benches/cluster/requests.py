@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
@@ -11,7 +11,7 @@ from slotmark.benches.cluster.sweep import Spacing
 from slotmark.errors import ArgumentError
 from slotmark.numbers import percent, plain
 from slotmark.options import Option, duration_us, fraction, words_of
-from slotmark.places import Place, place
+from slotmark.places import Place, place_of_option
 
 if TYPE_CHECKING:
     from slotmark.engine import Shard
@@ -35,23 +35,44 @@ _Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 """Bounds of a number in a file of options; a command line has bounds of its own."""
 
 
-def _place(_option: str, named: str) -> Place:
-    return place(named)
-
-
 def _milliseconds(option: str, text: str) -> float:
     return duration_us(option, text) / 1e3
 
 
-class IngestRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The logs to ingest, and the settings for it; the texts of its options are those of `slotmark ingest --help`."""
+def _in_milliseconds(limit: float) -> str:
+    return f"{plain(limit)}ms"
+
+
+class Shareable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of a command whose work several calls may share: what is the same for all of them.
+
+    Attributes:
+        work: The name of the command.
+    """
+
+    work: ClassVar[str] = ""
+
+    def options(self) -> dict[str, Any]:
+        """The options as JSON has them."""
+        return msgspec.json.decode(msgspec.json.encode(self, enc_hook=str))
+
+    def command(self, shard: "Shard", out: Place) -> str:
+        """The command that does one shard of it, for a shell."""
+        return shlex.join(["slotmark", self.work, *words_of(self), "--shard", str(shard), "-o", str(out)])
+
+
+def _fields_of(request: msgspec.Struct, kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """The values that a request has of the fields of what it extends."""
+    return {name: getattr(request, name) for name in kind.__struct_fields__}
+
+
+class Logs(Shareable, frozen=True, kw_only=True):
+    """The logs to ingest, and what decides the run that they become."""
+
+    work = "ingest"
 
     logs: Annotated[
         Path, Option("A folder with a folder or a file of logs a host; .gz and .zst too.", "LOGDIR", argument=True)
-    ]
-    out: Annotated[
-        Place,
-        Option("The new run folder, or its URL in an object store.", "RUN", ("-o", "--out"), parse=_place),
     ]
     genesis: Annotated[
         Path | None, Option("The Shelley genesis, where LOGDIR hasn't genesis/genesis.shelley.json.", "FILE")
@@ -83,25 +104,39 @@ class IngestRequest(msgspec.Struct, frozen=True, kw_only=True):
             "TIME",
             ("--clock-limit",),
             parse=_milliseconds,
-            shown=lambda limit: f"{plain(limit)}ms",
+            shown=_in_milliseconds,
+            written=_in_milliseconds,
         ),
     ] = CLOCK_LIMIT_MS
+
+
+class IngestRequest(Logs, frozen=True, kw_only=True):
+    """The logs to ingest, and the settings for it; the texts of its options are those of `slotmark ingest --help`."""
+
+    out: Annotated[
+        Place,
+        Option(
+            "The new run folder, or its URL in an object store; with --shard, the folder that all shards share.",
+            "RUN",
+            ("-o", "--out"),
+            parse=place_of_option,
+            after="logs",
+        ),
+    ]
     threads: Annotated[int, Option("How many files at once; 0 for as many as there are cores.", least=0)] = 0
 
+    @property
+    def shared(self) -> Logs:
+        """What calls that share the reading have in common."""
+        return Logs(**_fields_of(self, Logs))
 
-class SimulationRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A simulated cluster; the texts of its options are those of `slotmark simulate --help`."""
+
+class Simulations(Shareable, frozen=True, kw_only=True):
+    """Simulations of a cluster, and what decides their outcome."""
+
+    work = "simulate"
 
     profile: Annotated[str | None, _PROFILE] = None
-    out: Annotated[
-        Place | None,
-        Option(
-            "The new run directory; with --direct the new run folder, or its URL in an object store. Needed to simulate.",
-            "DIR",
-            ("-o", "--out"),
-            parse=_place,
-        ),
-    ] = None
     settings: SettingsOption = ()
     seed: Annotated[int, Option("Decides everything that is random.", least=0)] = 1
     slots: Annotated[int | None, Option("Slots, instead of the profile's.", least=1)] = None
@@ -135,8 +170,31 @@ class SimulationRequest(msgspec.Struct, frozen=True, kw_only=True):
         return changes
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SimulationRequest(Simulations, frozen=True, kw_only=True):
+    """A simulated cluster; the texts of its options are those of `slotmark simulate --help`."""
+
+    out: Annotated[
+        Place | None,
+        Option(
+            "The new run directory; with --direct the new run folder, or its URL in an object store; with --shard, the folder that all "
+            "shards share. Needed to simulate.",
+            "DIR",
+            ("-o", "--out"),
+            parse=place_of_option,
+            after="profile",
+        ),
+    ] = None
+
+    @property
+    def shared(self) -> Simulations:
+        """What calls that share the simulations have in common."""
+        return Simulations(**_fields_of(self, Simulations))
+
+
+class Question(Shareable, frozen=True, kw_only=True):
     """A prediction that is asked for; the texts of its options are those of `slotmark predict --help`."""
+
+    work = "predict"
 
     profile: ProfileOption
     settings: Annotated[list[str], _SETTINGS] = []
@@ -153,6 +211,27 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
     seeds: Annotated[_Count, Option("Simulations of each variant: seeds 1 to N.", least=1)] = 5
 
-    def command(self, shard: "Shard", out: Path) -> str:
-        """The command that does one shard of it, for a shell."""
-        return shlex.join(["slotmark", "predict", *words_of(self), "--shard", str(shard), "-o", str(out)])
+
+class Forecast(Shareable, frozen=True, kw_only=True):
+    """A forecast that is asked for; the texts of its options are those of `slotmark forecast --help`."""
+
+    work = "forecast"
+
+    ledger_runs: Annotated[
+        list[str],
+        Option(
+            "A folder with the runs of two builds, as `ledger run` writes it; or BASELINE CANDIDATE, where several runs of one build are "
+            "named as A1,A2.",
+            "LEDGER_RUNS",
+            argument=True,
+        ),
+    ]
+    profile: Annotated[
+        str,
+        Option(
+            "The cluster: a TOML file or a shipped profile; `simulate --profiles` lists those. As it is, it stands for the baseline.",
+            "PROFILE",
+        ),
+    ]
+    settings: Annotated[list[str], _SETTINGS] = []
+    seeds: Annotated[_Count, Option("Simulations of each side: seeds 1 to N.", least=2)] = 10

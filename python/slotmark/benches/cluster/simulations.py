@@ -1,16 +1,21 @@
-"""Several simulations side by side, in the order in which they were named, with the same bytes for any number of workers."""
+"""Several simulations side by side, or shared by several calls, in the order in which they were named: the same bytes for any number of workers and shards."""
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from slotmark import engine as engines
 from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.requests import SimulationRequest
-from slotmark.benches.cluster.simulate import RunFacts, simulate, workers_for
+from slotmark.benches.cluster.requests import SimulationRequest, Simulations
+from slotmark.benches.cluster.simulate import RunFacts, load_profile, simulate, workers_for
 from slotmark.cores import usable_cores
-from slotmark.engine import Piece, Progress, local
+from slotmark.engine import Engine, Piece, Progress, Shard, ShardDone, gathered, local, opened, options_of
 from slotmark.errors import RunError
-from slotmark.places import Place
+from slotmark.places import Place, Url
 from slotmark.run.storage import is_run, refuse_existing
+
+_BESIDE = Path("seeds")
+"""Where a shard's runs are wanted: beside their piece's output, wherever that is kept."""
 
 
 def simulated(
@@ -32,11 +37,49 @@ def simulated(
         RunError: A folder is there already, or can't be written.
     """
     if request.repeat is not None:
-        seeds = range(request.seed, request.seed + request.repeat)
-        return simulate_seeds(profile_toml, seeds, out, progress, direct=request.direct)
+        return simulate_seeds(profile_toml, _seeds(request), out, progress, direct=request.direct)
     if request.direct or not isinstance(out, Path):
         return [(out, simulate_direct(profile_toml, request.seed, out, progress)[1])]
     return [(out, simulate(profile_toml, request.seed, out, progress))]
+
+
+def shard_done(asked: Simulations, named: str, out: Place, progress: Progress) -> ShardDone:
+    """Does a shard of the simulations that are asked for: :func:`slotmark.engine.shard_done`.
+
+    Args:
+        asked: The same for all shards.
+        named: The shard, as ``3/40``.
+        out: The folder that all shards share; simulations that are finished in it are not done again.
+        progress: Called with what is done and to be done; may raise to stop: what is finished by then stays.
+
+    Raises:
+        SimulationError: A profile or setting that makes no sense.
+    """
+
+    def ask(engine: Engine) -> object:
+        seeds = _seeds(asked)
+        workers = workers_for(-(-len(seeds) // Shard.parsed(named).of))
+        return engine(_pieces(_profile(asked), seeds, asked.direct, workers, folder=_BESIDE), list, progress, workers)
+
+    return engines.shard_done(named, out, asked.work, asked.options(), ask)
+
+
+def merged(shards: Place, out: Path, progress: Progress) -> list[tuple[Place, RunFacts]]:
+    """Puts what shards simulated into new folders ``seed-N`` below ``out``, as a single call would have made them.
+
+    Args:
+        shards: The folder that all shards share.
+        out: Where the folders are put.
+        progress: Called with pieces read and in all.
+
+    Raises:
+        PieceError: Pieces are missing or damaged, or of another version.
+        RunError: One of the folders is there already, or can't be written.
+    """
+    shared = opened(shards)
+    asked = options_of(shards, shared, Simulations)
+    engine = gathered(shards, shared, asked.command)
+    return _brought(_profile(asked), _seeds(asked), out, progress, engine, direct=asked.direct)
 
 
 def simulate_seeds(
@@ -59,29 +102,83 @@ def simulate_seeds(
         SimulationError: A profile that makes no sense.
         RunError: One of the folders is there already, or can't be written.
     """
-    folders = [out / f"seed-{seed}" for seed in seeds]
-    if is_run(out):
-        raise RunError(f"{out}: a run folder, and runs are not put into one. Choose another -o.")
-    for folder in folders:
-        refuse_existing(folder)
+    folders = _new(seeds, out)
     workers = workers or workers_for(len(seeds))
-    pieces = [
-        Piece(
-            work=_simulated,
-            inputs=(profile_toml, seed, direct),
-            how={"folder": folder, "threads": max(1, usable_cores() // workers)},
-            label=f"seed {seed}",
-        )
-        for seed, folder in zip(seeds, folders, strict=True)
-    ]
+    folder, store = (None, out) if isinstance(out, Url) else (out, None)
+    pieces = _pieces(profile_toml, seeds, direct, workers, folder=folder, store=store)
     return local(pieces, lambda facts: list(zip(folders, facts, strict=True)), progress, workers)
 
 
+def _brought(
+    profile_toml: str, seeds: Sequence[int], out: Path, progress: Progress, engine: Engine, *, direct: bool
+) -> list[tuple[Place, RunFacts]]:
+    """The same by an engine that brings files one by one: all runs are put below ``out`` when all are whole."""
+    folders = _new(seeds, out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".seeds-", dir=out, ignore_cleanup_errors=True) as made:
+            pieces = _pieces(profile_toml, seeds, direct, folder=Path(made))
+            facts = engine(pieces, list, progress, workers_for(len(pieces)))
+            for folder in folders:
+                Path(made, folder.name).rename(Path(str(folder)))
+    except OSError as error:
+        raise RunError(f"{out}: {error.strerror}. Choose a -o that can be written.") from error
+    return list(zip(folders, facts, strict=True))
+
+
+def _profile(asked: Simulations) -> str:
+    """The complete profile of simulations that have one."""
+    assert asked.profile is not None, "what is shared has a profile"
+    return load_profile(asked.profile, asked.changes())
+
+
+def _seeds(asked: Simulations) -> range:
+    assert asked.repeat is not None, "what is shared is repeated"
+    return range(asked.seed, asked.seed + asked.repeat)
+
+
+def _new(seeds: Sequence[int], out: Place) -> list[Place]:
+    """The places of the new folders. RunError where one is there already."""
+    if is_run(out):
+        raise RunError(f"{out}: a run folder, and runs are not put into one. Choose another -o.")
+    folders = [out / f"seed-{seed}" for seed in seeds]
+    for folder in folders:
+        refuse_existing(folder)
+    return folders
+
+
+def _pieces(
+    profile_toml: str,
+    seeds: Sequence[int],
+    direct: bool,
+    workers: int = 1,
+    *,
+    folder: Path | None = None,
+    store: Url | None = None,
+) -> list[Piece[RunFacts]]:
+    """A piece per seed: below a folder, or straight into a store."""
+    how = {"threads": max(1, usable_cores() // workers), **({"store": store} if store else {})}
+    return [
+        Piece(work=_simulated, inputs=(profile_toml, seed, direct), how=how, folder=folder, label=f"seed {seed}")
+        for seed in seeds
+    ]
+
+
 def _simulated(
-    profile_toml: str, seed: int, direct: bool, *, folder: Place, threads: int, progress: Progress
+    profile_toml: str,
+    seed: int,
+    direct: bool,
+    *,
+    folder: Path | None = None,
+    store: Url | None = None,
+    threads: int,
+    progress: Progress,
 ) -> RunFacts:
-    """A simulation, written to a folder."""
+    """A simulation, written below a folder or straight into a store."""
+    below = folder or store
+    assert below is not None, "one of them is given"
+    own = below / f"seed-{seed}"
     if direct:
-        return simulate_direct(profile_toml, seed, folder, progress, threads=threads)[1]
-    assert isinstance(folder, Path), "logs are written to folders"
-    return simulate(profile_toml, seed, folder, progress)
+        return simulate_direct(profile_toml, seed, own, progress, threads=threads)[1]
+    assert isinstance(own, Path), "logs are written to folders"
+    return simulate(profile_toml, seed, own, progress)

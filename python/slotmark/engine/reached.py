@@ -1,0 +1,148 @@
+"""The folder that shards share, reached from this machine: as it is, or where it lies in an object store by a copy of what a call needs.
+
+In a store the outputs of pieces are objects of the names that files have. What is finished is sent there at once: the files that a piece made first, its output last. A piece has the same bytes
+whoever does it, so that two calls that do one piece write the same.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from slotmark.engine.kept import MOST_OUTPUT_BYTES, folder_of, is_whole, kept
+from slotmark.errors import PieceError
+from slotmark.places import Place, Url
+from slotmark.stores import Bucket
+from slotmark.temporary import temporary_folder
+
+SHARED_FILE = "shards.json"
+OUTPUTS = "outputs"
+
+MOST_BYTES = 1 << 20
+"""Of the file that says what is shared: it holds the options of a command."""
+
+_SENT_EVERY_S = 0.5
+
+
+class Reached:
+    """A folder of this machine.
+
+    Attributes:
+        folder: The folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def begin(self, shared: bytes) -> None:
+        """Has the file there that says what is shared, where it isn't yet and the folder can't be asked."""
+
+    def bring(self, names: Sequence[str]) -> None:
+        """Brings what is there of pieces' outputs, with the files that they made."""
+
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        """Sends what is finished meanwhile."""
+        yield
+
+    def missing(self, names: Sequence[str]) -> int:
+        """The number of pieces whose outputs aren't there."""
+        return sum(not (self.folder / OUTPUTS / name).is_file() for name in names)
+
+
+class _InStore(Reached):
+    """A copy of a folder in an object store."""
+
+    def __init__(self, url: Url, folder: Path) -> None:
+        super().__init__(folder)
+        self._bucket = Bucket(url)
+        self._url = url
+        self._there: set[str] = set()
+        (folder / OUTPUTS).mkdir()
+
+    def begin(self, shared: bytes) -> None:
+        text = self._bucket.whole(SHARED_FILE, MOST_BYTES)
+        if text is None:
+            if others := self._bucket.names():
+                raise PieceError(f"{self._url}: not a folder of shards: {others[0]!r} is in it. Choose another -o.")
+            written = self._bucket.create(SHARED_FILE, shared)  # of shards that begin at once, one writes it
+            text = shared if written.ours else written.there
+        (self.folder / SHARED_FILE).write_bytes(text)
+
+    def bring(self, names: Sequence[str]) -> None:
+        self._bucket.each(self._bring, names)
+
+    def _bring(self, name: str) -> None:
+        content = self._bucket.whole(f"{OUTPUTS}/{name}", MOST_OUTPUT_BYTES)
+        if content is None:
+            return
+        file = self.folder / OUTPUTS / name
+        file.write_bytes(content)
+        found = kept(file)
+        for one in found.files if found else []:
+            made = folder_of(file) / one.name
+            size = self._bucket.size(f"{OUTPUTS}/{folder_of(file).name}/{one.name}")
+            if size is None:
+                continue
+            made.parent.mkdir(parents=True, exist_ok=True)
+            with made.open("wb") as out:
+                for _, part in self._bucket.range(f"{OUTPUTS}/{folder_of(file).name}/{one.name}", 0, size):
+                    out.write(part)
+        self._there.add(name)
+
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        ended = threading.Event()
+        failed: list[Exception] = []
+
+        def send() -> None:
+            while not failed and not ended.wait(_SENT_EVERY_S):
+                try:
+                    self._send()
+                except Exception as error:
+                    failed.append(error)
+
+        for name in [name for name in self._there if not is_whole(self.folder / OUTPUTS / name)]:
+            (self.folder / OUTPUTS / name).unlink()  # it is done again
+            self._there.remove(name)
+        sender = threading.Thread(target=send, daemon=True)
+        sender.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            sender.join()
+            if failed:
+                raise failed[0]
+            self._send()
+
+    def _send(self) -> None:
+        """Sends the outputs that are finished and aren't there."""
+        finished = [one.name for one in (self.folder / OUTPUTS).iterdir() if one.is_file() and one.name[0] != "."]
+        for name in sorted({*finished} - self._there):
+            file = self.folder / OUTPUTS / name
+            found = kept(file)
+            if found is None:
+                continue
+            made = folder_of(file)
+            names = [f"{OUTPUTS}/{made.name}/{one.name}" for one in found.files]
+            self._bucket.each(self._bucket.put, names, [made / one.name for one in found.files])
+            self._bucket.put(f"{OUTPUTS}/{name}", file)
+            self._there.add(name)
+
+    def missing(self, names: Sequence[str]) -> int:
+        listed = {*self._bucket.names(OUTPUTS)}
+        return sum(name not in self._there and f"{OUTPUTS}/{name}" not in listed for name in names)
+
+
+@contextmanager
+def reached(place: Place) -> Iterator[Reached]:
+    """Reaches a folder that shards share. What is told of its copy is told of the place itself."""
+    if not isinstance(place, Url):
+        yield Reached(place)
+        return
+    with temporary_folder() as folder:
+        try:
+            yield _InStore(place, Path(folder))
+        except PieceError as error:
+            raise PieceError(str(error).replace(folder, str(place))) from error

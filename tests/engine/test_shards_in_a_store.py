@@ -1,0 +1,119 @@
+"""Shards that share a folder of an object store: a real S3 server, real processes."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slotmark.engine import NotMergedError, Piece, Shard, gathered, opened, sharded
+from slotmark.errors import PieceError, SlotmarkError
+from slotmark.places import Place, Url
+from tests.engine.works import filled
+from tests.run.test_stores import SLOW_DOWN, reaching, through
+from tests.s3 import BUCKET, S3, Fault, s3_server
+
+OPTIONS = {"asked": "for"}
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    with s3_server(tmp_path_factory.mktemp("s3")) as server, reaching(server):
+        yield server
+
+
+def pieces(folder: Path, wait_s: float = 0) -> list[Piece[int]]:
+    """Six pieces that make files."""
+    return [
+        Piece(work=filled, inputs=(number,), how={"wait_s": wait_s}, folder=folder, label=f"piece {number}")
+        for number in range(6)
+    ]
+
+
+def done(shard: str, place: Place, options: dict[str, str] = OPTIONS, wait_s: float = 0) -> tuple[int, int, int]:
+    """Does a shard: its pieces, those that were found finished, and those that all shards lack."""
+    with pytest.raises(NotMergedError) as ended:
+        sharded(Shard.parsed(shard), place, "fill", options)(pieces(Path("files"), wait_s), list, workers=1)
+    return ended.value.done.pieces, ended.value.done.found, ended.value.done.missing
+
+
+def merged(place: Place, folder: Path) -> tuple[list[int], dict[str, bytes]]:
+    """What the pieces of all shards gave, and the files that they made."""
+    found = gathered(place, opened(place), lambda shard, _: f"do {shard}")(pieces(folder), list)
+    return found, {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*.bin"))}
+
+
+def test_shards_in_a_store_give_what_shards_in_a_folder_give(s3: S3, tmp_path: Path) -> None:
+    given = []
+    for number, place in enumerate((Url("s3", BUCKET, "sweep"), tmp_path / "sweep")):
+        assert done("2/2", place) == (3, 0, 3)
+        with pytest.raises(PieceError, match=r"3 of 6 pieces are missing, of shard 1 of 2. Run do 1/2"):
+            merged(place, tmp_path / "none")
+        assert done("1/2", place) == (3, 0, 0)
+        assert done("1/2", place) == (3, 3, 0)
+        given.append(merged(place, tmp_path / f"made{number}"))
+        with pytest.raises(PieceError, match="of asked"):
+            done("1/2", place, {"asked": "for more"})
+        with pytest.raises(PieceError, match="shared in 2 shards"):
+            done("1/3", place)
+    assert given[0] == given[1]
+    assert len(given[0][1]) == 12
+    there, here = s3.folder / BUCKET / "sweep", tmp_path / "sweep"
+    assert s3.names("sweep") == sorted(str(file.relative_to(here)) for file in here.rglob("*") if file.is_file())
+    assert all((there / name).read_bytes() == (here / name).read_bytes() for name in s3.names("sweep"))
+
+
+def test_what_a_killed_shard_had_finished_is_found(s3: S3) -> None:
+    code = "from tests.engine.test_shards_in_a_store import *; done('1/1', Url('s3', BUCKET, 'killed'), wait_s=1)"
+    shard = subprocess.Popen([sys.executable, "-c", code])
+    while sum(name.startswith("outputs/filled") or "works.filled" in name for name in s3.names("killed")) < 3:
+        assert shard.poll() is None
+        time.sleep(0.02)
+    shard.send_signal(signal.SIGKILL)
+    shard.wait(timeout=60)
+    of, found, missing = done("1/1", Url("s3", BUCKET, "killed"))
+    assert (of, missing) == (6, 0)
+    assert 1 <= found < 6
+
+
+def test_an_output_that_was_damaged_is_made_anew(s3: S3, tmp_path: Path) -> None:
+    place = Url("s3", BUCKET, "damaged")
+    done("1/1", place)
+    before = {
+        name: hashlib.sha256((s3.folder / BUCKET / "damaged" / name).read_bytes()) for name in s3.names("damaged")
+    }
+    first, *_, last = [name for name in s3.names("damaged") if name.startswith("outputs/")]
+    for name in (first, last):
+        (s3.folder / BUCKET / "damaged" / name).write_bytes(b"damaged")
+    with pytest.raises(PieceError, match=r"s3://runs/damaged/outputs/.*: not as it was written") as found:
+        merged(place, tmp_path / "none")
+    assert "slotmark-" not in str(found.value)
+    assert done("1/1", place)[0] == 6
+    after = {name: hashlib.sha256((s3.folder / BUCKET / "damaged" / name).read_bytes()) for name in before}
+    assert {name: one.digest() for name, one in after.items()} == {name: one.digest() for name, one in before.items()}
+
+
+def test_a_store_that_fails_is_told_and_what_is_finished_stays(s3: S3) -> None:
+    place = Url("s3", BUCKET, "fails")
+    with through(s3, Fault(SLOW_DOWN, "PUT", "outputs")), pytest.raises(SlotmarkError, match="SlowDown") as found:
+        sharded(Shard(1, 1), place, "fill", OPTIONS)(pieces(Path("files")), list, workers=1)
+    assert "\n" not in str(found.value)
+    assert done("1/1", place) == (6, 0, 0)
+    with through(s3, Fault(SLOW_DOWN, times=2)):
+        assert done("1/1", place) == (6, 6, 0)
+
+
+def test_what_is_no_folder_of_shards_is_let_be(s3: S3) -> None:
+    (s3.folder / BUCKET / "other").mkdir()
+    (s3.folder / BUCKET / "other" / "thing").write_text("x")
+    with pytest.raises(PieceError, match="not a folder of shards: 'thing' is in it"):
+        sharded(Shard(1, 1), Url("s3", BUCKET, "other"), "fill", OPTIONS)(pieces(Path("files")), list)
+    with pytest.raises(PieceError, match=r"no folder of shards: there is no shards.json in it"):
+        opened(Url("s3", BUCKET, "other"))
+    assert s3.names("other") == ["thing"]
+    assert os.environ["AWS_ENDPOINT"]

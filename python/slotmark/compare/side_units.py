@@ -10,7 +10,7 @@ from slotmark.compare.machines import on_same_machines
 from slotmark.compare.paired_runs import LEAST, Pairing
 from slotmark.compare.result import Summary
 from slotmark.compare.summary import summarise_runs
-from slotmark.metrics import Analysis, Metric, Samples
+from slotmark.metrics import AllSamples, Analysis, LongSamples, Metric
 from slotmark.statistics.mean_difference import (
     Units,
     Work,
@@ -30,7 +30,7 @@ class SideUnits(msgspec.Struct, frozen=True):
 def sides_of_parts(metric: Metric, analyses: Sequence[Analysis]) -> dict[str, tuple[SideUnits | None, Summary | None]]:
     """One side's samples of a metric, put together and in short, by part; without either where none of its runs has the metric."""
     found: dict[str, tuple[SideUnits | None, Summary | None]] = {}
-    each = [(analysis.samples(metric.id), analysis.works(metric.unit_of_chance)) for analysis in analyses]
+    each = [(analysis.all_samples(metric.id), analysis.works(metric.unit_of_chance)) for analysis in analyses]
     for part in {part for one, _ in each for part in one.parts}:
         present = [(one, works) for one, works in each if is_recorded(one, part)]
         summary = summarise_runs([one for one, _ in present], part) if present else None
@@ -42,14 +42,14 @@ def sides_of_parts(metric: Metric, analyses: Sequence[Analysis]) -> dict[str, tu
     return found
 
 
-def is_recorded(samples: Samples, part: str) -> bool:
+def is_recorded(samples: AllSamples, part: str) -> bool:
     """Returns whether a run has the metric: there are samples, and not only zeros that stand for nothing."""
-    return part in samples.parts and not (samples.metric.zero_unrecorded and not samples.values(part).any())
+    return part in samples.parts and not (samples.metric.zero_unrecorded and not samples.any(part))
 
 
-def side_of_runs(runs: Sequence[tuple[Samples, Mapping[int, Work]]], part: str) -> SideUnits:
+def side_of_runs(runs: Sequence[tuple[AllSamples, Mapping[int, Work]]], part: str) -> SideUnits:
     """Samples of a part, of each run of a side by unit."""
-    smallest = min(float(one.values(part).min()) for one, _ in runs)
+    smallest = min(one.smallest(part) for one, _ in runs)
     return SideUnits([_units(one, part, works) for one, works in runs], smallest, runs[0][0].unit.word)
 
 
@@ -71,16 +71,21 @@ def as_new(side: SideUnits) -> SideUnits:
     return msgspec.structs.replace(side, runs=[msgspec.structs.replace(one, works=()) for one in side.runs])
 
 
-def _units(samples: Samples, part: str, works: Mapping[int, Work]) -> Units:
+def _units(samples: AllSamples, part: str, works: Mapping[int, Work]) -> Units:
     unit = samples.metric.unit_of_chance
-    units = by_unit(samples.values(part), samples.codes(part, unit), ordered=samples.unit.ordered)
+    if isinstance(samples, LongSamples):
+        of = samples.keys[unit]
+        units, there = Units(of.sums, of.counts, ordered=samples.unit.ordered), of.values
+    else:
+        units = by_unit(samples.values(part), samples.codes(part, unit), ordered=samples.unit.ordered)
+        there = samples.within(part)[unit]
     if not samples.unit.ordered:
-        names = samples.within(part)[unit].unique().cast(pa.string())
-        return msgspec.structs.replace(units, works=[(name,) for name in sorted(names.to_pylist())])
+        names = there.tolist() if isinstance(there, np.ndarray) else there.unique().cast(pa.string()).to_pylist()
+        return msgspec.structs.replace(units, works=[(name,) for name in sorted(names)])
     if not works:
         return units
-    there = np.unique(samples.within(part)[unit].to_numpy()).tolist()
-    return msgspec.structs.replace(units, works=[works[one] for one in there if one in works])
+    each = np.unique(np.asarray(there)).tolist()
+    return msgspec.structs.replace(units, works=[works[one] for one in each if one in works])
 
 
 def paired_units(ours: SideUnits, theirs: SideUnits, pairing: Pairing) -> tuple[SideUnits, SideUnits] | None:

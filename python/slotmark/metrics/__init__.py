@@ -4,10 +4,12 @@ from slotmark.metrics.analysis import Analysis, Meeting, analyses_of, costs_toge
 from slotmark.metrics.catalogue import Better, Catalogue, Metric, Rank, benches, catalogue, register
 from slotmark.metrics.entries import Grows, Part, Turns
 from slotmark.metrics.filters import Filter, filters_of_run, parse_filters
+from slotmark.metrics.long_samples import AllSamples, LongSamples
 from slotmark.metrics.samples import CostMatrix, Key, Samples, dense_ranks, ranks
 from slotmark.metrics.steps import Changed, Split, StageCells, Timelines
 
 __all__ = [
+    "AllSamples",
     "Analysis",
     "Better",
     "Catalogue",
@@ -16,6 +18,7 @@ __all__ = [
     "Filter",
     "Grows",
     "Key",
+    "LongSamples",
     "Meeting",
     "Metric",
     "Part",

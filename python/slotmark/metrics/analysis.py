@@ -6,6 +6,7 @@ import resource
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,12 +22,16 @@ from slotmark.metrics.catalogue import Metric, catalogue
 from slotmark.metrics.database import Database, names_in
 from slotmark.metrics.entries import KeyColumn
 from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filters_of_run
+from slotmark.metrics.long_samples import AllSamples, LongSamples, long_samples, order_of
 from slotmark.metrics.samples import CostMatrix, Keys, Samples, as_text, keys_of, samples_of
 from slotmark.numbers import fixed
 from slotmark.run import Run
 from slotmark.run.folder import in_its_place
 from slotmark.temporary import temporary_place
 from slotmark.warnings import Warning
+
+MOST_IN_MEMORY = 4_000_000
+"""Rows of a relation up to which a metric's samples are worked on in memory."""
 
 LEAST_OF_PART = 10
 """A part with fewer keys than these, or with all but fewer, is not compared by itself."""
@@ -103,12 +108,37 @@ class Analysis:
         found = samples_of(metric, keys, values, str(self.run.place))
         return msgspec.structs.replace(found, unit=unit, member=self.catalogue.members.column)
 
-    def each_samples(self, metric_ids: Sequence[str]) -> Iterator[Samples]:
+    def all_samples(self, metric_id: str) -> AllSamples:
+        """The samples of a metric, in a file where there are more than :data:`MOST_IN_MEMORY`. Raises as :func:`samples`."""
+        metric = self.catalogue[metric_id]
+        values = self.catalogue.values_sql(metric_id)
+        self._prepare(values, f"'{metric_id}'")
+        if self.catalogue.part or self._database.rows(metric.relation) <= MOST_IN_MEMORY:
+            return self.samples(metric_id)
+        kinds = self.select(f"{self.catalogue.keys_sql(metric_id)} LIMIT 0", f"'{metric_id}'").schema
+        if any(pa.types.is_string(kind) for kind in kinds.types):  # text that has no numbers
+            return self.samples(metric_id)
+        self._keys = None
+        member = self.catalogue.members.column
+        order = order_of(metric, member)
+        sql = self.catalogue.samples_sql(metric_id)
+        found: list[LongSamples] = []
+
+        def write() -> None:
+            unit = self.catalogue.key(metric.unit_of_chance)
+            found.append(
+                long_samples(metric, partial(self._database.in_batches, sql, order), str(self.run.place), unit, member)
+            )
+
+        self._run(write, f"'{metric_id}'")
+        return found[0]
+
+    def each_samples(self, metric_ids: Sequence[str]) -> Iterator[AllSamples]:
         """The samples of some metrics in turn. While the caller has one metric's, the next one's are computed. Raises as :func:`samples`."""
         with side_by_side([self]) as pool:
             following = None
             for metric_id in metric_ids:
-                computed, following = following, pool.submit(self.samples, metric_id)
+                computed, following = following, pool.submit(self.all_samples, metric_id)
                 if computed:
                     yield computed.result()
             if following:

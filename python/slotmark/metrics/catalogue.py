@@ -291,6 +291,12 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         only = f"CASE WHEN {metric.where} THEN {value} END" if metric.where else value
         return f'SELECT {only} AS "value" FROM "{metric.relation}"'
 
+    def samples_sql(self, metric_id: str) -> str:
+        """The text of SQL that gives the metric's grain columns and ``value``, as :meth:`values_sql` does."""
+        metric = self[metric_id]
+        keys = "".join(f'"{column}", ' for column in metric.grain)
+        return self.values_sql(metric_id).replace("SELECT ", f"SELECT {keys}", 1)
+
     def relation_sql(self, name: str) -> str:
         """The text of a relation's SQL; where rows come in the order of its metrics' keys, samples needn't be sorted."""
         return (self.folder / "relations" / f"{name}.sql").read_text(encoding="utf-8")

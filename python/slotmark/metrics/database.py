@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache, lru_cache
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -40,6 +40,16 @@ would go into planning statements."""
 MEMBERS_AT_ONCE = 4
 """Members that share such a statement at least. With one member, up to half of the time goes into planning."""
 
+MOST_ROWS_AT_ONCE = 8_000_000
+"""Rows above which that doesn't count: members that have so many in :data:`MEMBERS_AT_ONCE` have a statement each."""
+
+MOST_MAPPED_ROWS = 60_000_000
+"""Rows of all of a run's tables up to which relations that are made member by member are kept as they are in memory, and are mapped there whole.
+Beyond it they are kept as Parquet, of which a statement reads some rows at a time: that takes longer."""
+
+BATCH_ROWS = 1 << 20
+"""Rows of a result that is read in batches."""
+
 _LAST = "\U0010ffff" * 8
 """A text above the names of members."""
 
@@ -51,14 +61,16 @@ def names_in(sql: str) -> tuple[str, ...]:
         return tuple(sorted(_parser().get_table_names(sql)))
 
 
-def allow_folder(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
-    """Lets a database read a folder's files, once it may reach nothing else.
+def allow_folders(connection: duckdb.DuckDBPyConnection, folders: Sequence[str]) -> None:
+    """Lets a database read files in folders, once it may reach nothing else.
 
     Args:
         connection: Its connection.
-        folder: The folder; it ends with a slash.
+        folders: The folders; each ends with a slash.
     """
-    connection.execute("SET allowed_directories = ?", [[folder, _no_pattern(folder)]])
+    connection.execute(
+        "SET allowed_directories = ?", [[name for folder in folders for name in (folder, _no_pattern(folder))]]
+    )
 
 
 def parquet_files(files: Sequence[Path]) -> str:
@@ -100,7 +112,8 @@ class Database:
             }
         )
         self._connection.execute("SET enable_progress_bar = false")
-        allow_folder(self._connection, folder)
+        self._in_parquet = sum(run.manifest.tables.values()) > MOST_MAPPED_ROWS
+        allow_folders(self._connection, [folder, f"{self._spill.name}/"])
         self._connection.execute("ATTACH ':memory:' AS relations (COMPRESS)")
         self._connection.execute("USE relations")
         self._workers = [self._connection.cursor() for _ in range(usable_cores())]
@@ -113,6 +126,7 @@ class Database:
         self._shifts: dict[str, dict[str, int]] = {}
         self._shifted: dict[str, list[str]] = {}
         self._kept: dict[str, list[_Piece]] = {}
+        self._rows: dict[str, int] = {}
         self._together: list[_Piece] = []
         self._members: list[str] = []
         self._connection.execute("SET enable_external_access = false")
@@ -165,7 +179,8 @@ class Database:
             ((names,),) = self._connection.sql(f"SELECT ENUM_RANGE(NULL::{_identifier(name)})").fetchall()
             self._members = list(names)
             rows = sum(self.run.manifest.tables.values()) / max(1, len(names))
-            at_once = max(MEMBERS_AT_ONCE, int(ROWS_AT_ONCE / max(1.0, rows)))
+            least = MEMBERS_AT_ONCE if rows * MEMBERS_AT_ONCE <= MOST_ROWS_AT_ONCE else 1
+            at_once = max(least, int(ROWS_AT_ONCE / max(1.0, rows)))
             each = (names[start : start + at_once] for start in range(0, len(names), at_once))
             self._together = [_Piece(some[0], some[-1], "", None) for some in each]
 
@@ -246,22 +261,79 @@ class Database:
         """Keeps in a file what is computed of each few members, in their order, and makes it known as a table."""
         members = members or [_Members("", _LAST, [])]
         found: list[_Piece] = []
+        self._rows[name] = 0
         with ThreadPoolExecutor(len(self._workers)) as pool, ExitStack() as stack:
             pending: deque[Future[pa.Table]] = deque()
             following = iter(members)
-            writer = None
+            write = self._parquet_writer(name) if self._in_parquet else self._arrow_writer(name, stack)
             for some in members:
                 pending.extend(
                     pool.submit(rows, one) for one in islice(following, 1 + len(self._workers) - len(pending))
                 )
                 table = pending.popleft().result()
-                writer = writer or stack.enter_context(pa.ipc.new_file(self._file_of(name), table.schema))
-                for batch in table.to_batches():
-                    writer.write_batch(batch)
-                    found.append(_Piece(some.first, some.last, name, len(found)))
+                self._rows[name] += table.num_rows
+                found += [_Piece(some.first, some.last, name, rows_at) for rows_at in write(table)]
         self._kept[name] = found
-        with self._kept_rows(self._connection, {name: range(len(found))}):
+        with self._kept_rows(self._connection, {name: [piece.rows for piece in found]}):
             self.execute(f"CREATE VIEW {_identifier(name)} AS {self._of_kept(name)}")
+
+    def _arrow_writer(self, name: str, stack: ExitStack) -> "Callable[[pa.Table], list[int]]":
+        """What writes rows of a relation to its file, and gives the places of their batches."""
+        writers: list[pa.ipc.RecordBatchFileWriter] = []
+        places = count()
+
+        def write(table: pa.Table) -> list[int]:
+            if not writers:
+                writers.append(stack.enter_context(pa.ipc.new_file(self._file_of(name), table.schema)))
+            batches = table.to_batches()
+            for batch in batches:
+                writers[0].write_batch(batch)
+            return [next(places) for _ in batches]
+
+        return write
+
+    def _parquet_writer(self, name: str) -> "Callable[[pa.Table], list[Path]]":
+        """What writes rows of a relation to files, and gives these."""
+        folder = Path(self._file_of(name)).with_suffix("")
+        folder.mkdir()
+        places = count()
+
+        def write(table: pa.Table) -> list[Path]:
+            path = folder / f"part-{next(places)}.parquet"
+            whole = {field.name: "DELTA_BINARY_PACKED" for field in table.schema if pa.types.is_int64(field.type)}
+            real = {field.name: "BYTE_STREAM_SPLIT" for field in table.schema if pa.types.is_floating(field.type)}
+            packed = {column: "lz4" if column in real else "none" for column in table.column_names}
+            pq.write_table(
+                table,
+                path,
+                compression=packed,  # pyright: ignore[reportArgumentType] - by column is known to it too
+                use_dictionary=False,
+                column_encoding=whole | real or None,
+                write_statistics=False,
+                row_group_size=BATCH_ROWS // 4,
+            )
+            return [path]
+
+        return write
+
+    def rows(self, name: str) -> int:
+        """How many rows a table or a relation has."""
+        if name not in self._rows:
+            ((self._rows[name],),) = self._connection.sql(f"SELECT COUNT(*) FROM {_identifier(name)}").fetchall()
+        return self._rows[name]
+
+    def in_batches(self, sql: str, order: Sequence[str], sorted_: bool) -> Iterator[pa.RecordBatch]:
+        """The result of a query, some rows at a time; no other statement may be run on this database meanwhile.
+
+        Args:
+            sql: The query.
+            order: Columns.
+            sorted_: Whether to sort by them.
+        """
+        by = f" ORDER BY {', '.join(map(_identifier, order))}" if sorted_ else ""
+        with self._kept_rows(self._connection, self._all_kept_in(sql)):
+            self._fetch(sql)
+            yield from self._connection.sql(f"{sql}{by}").to_arrow_reader(BATCH_ROWS)
 
     def interrupt(self) -> None:
         """Ends statements that run in other threads, with an error there."""
@@ -306,7 +378,7 @@ class Database:
 
     def _of_members(self, members: "_Members", sql: str, tables: Mapping[str, list[Path]], kept: Sequence[str]) -> str:
         """SQL that gives members as numbers, and in which the names of tables and of relations made member by member mean the rows of some members."""
-        named = {relation: self._of_kept(relation) for relation in kept}
+        named = {relation: self._of_kept(relation, members.rows_of(relation)) for relation in kept}
         for table, files in tables.items():
             own = [self._rows_of(table, one.rows_of(table), one.only) for one in members.each_of(table)]
             named[table] = " UNION ALL ".join(own) or f"{self._rows_of(table, files[:1])} LIMIT 0"
@@ -318,37 +390,43 @@ class Database:
         """Returns SQL of a member's name as a word."""
         return f"CAST({_quoted(member)} AS {_identifier(self._column)})"
 
-    def _of_kept(self, relation: str) -> str:
-        """Returns SQL of a relation's rows in its file, where a member is a number."""
+    def _of_kept(self, relation: str, rows: Sequence[Any] | None = None) -> str:
+        """Returns SQL of a relation's rows in its file or files, where a member is a number; of some files, where they are named."""
         column = _identifier(self._column)
         name = f"CAST(ENUM_RANGE(NULL::{column}) AS {column}[])[{column} + 1]"
-        return f"SELECT * REPLACE ({name} AS {column}) FROM {_identifier(f'kept {relation}')}"
+        there = _identifier(f"kept {relation}")
+        if self._in_parquet:
+            every = [piece.rows for piece in self._kept[relation]]
+            there = parquet_files(rows or (every if rows is None else every[:1]))
+        none = " LIMIT 0" if rows is not None and not rows else ""
+        return f"SELECT * REPLACE ({name} AS {column}) FROM {there}{none}"
 
-    def _all_kept_in(self, sql: str) -> dict[str, range]:
-        """The relations that some SQL reads and that were made member by member, with the places of all their batches."""
-        return {name: range(len(self._kept[name])) for name in names_in(sql) if name in self._kept}
+    def _all_kept_in(self, sql: str) -> dict[str, list[Any]]:
+        """The relations that some SQL reads and that were made member by member, with all their files or the places of all their batches."""
+        return {name: [piece.rows for piece in self._kept[name]] for name in names_in(sql) if name in self._kept}
 
     def _file_of(self, relation: str) -> str:
         return str(Path(self._spill.name) / f"{relation}.arrow")
 
     @contextmanager
     def _kept_rows(
-        self, connection: duckdb.DuckDBPyConnection, relations: Mapping[str, Sequence[int]]
+        self, connection: duckdb.DuckDBPyConnection, relations: Mapping[str, Sequence[Any]]
     ) -> Iterator[None]:
-        """Lets a connection read rows of relations from their files; they are in memory only meanwhile.
+        """Lets a connection read rows of relations from their files; they are in memory only meanwhile. It reads Parquet by itself.
 
         Args:
             connection: Which.
             relations: Whose, with the places of the batches that are meant.
         """
-        for name, places in relations.items():
+        mapped = {} if self._in_parquet else relations
+        for name, places in mapped.items():
             opened = pa.ipc.open_file(pa.memory_map(self._file_of(name)))
             batches = [opened.get_batch(place) for place in places]
             connection.register(f"kept {name}", pa.Table.from_batches(batches, opened.schema))
         try:
             yield
         finally:
-            for name in relations:
+            for name in mapped:
                 connection.unregister(f"kept {name}")
 
     def select(self, sql: str) -> pa.Table:
@@ -365,7 +443,7 @@ class _Piece(msgspec.Struct, frozen=True):
         first: The lowest name of a member, or a text below it.
         last: The highest name, or a text above it.
         name: Name of the table or relation.
-        rows: A Parquet file, or the place of a batch in the file of a relation.
+        rows: A Parquet file, or the place of a batch in the Arrow file of a relation.
     """
 
     first: str

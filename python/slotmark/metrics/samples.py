@@ -1,7 +1,7 @@
 """Samples: the observations of one metric in one run, with the keys that compare pairs them by."""
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -112,6 +112,18 @@ class Samples(msgspec.Struct, frozen=True):
         """The place of each of the part's samples' value of a grain column among all that occur, from 0 on; shape (n,), int64."""
         return dense_ranks(ranks(self.within(part)[column]))
 
+    def chunks(self, part: str) -> Iterator[np.ndarray]:
+        """The :meth:`values`, as :class:`slotmark.metrics.long_samples.LongSamples` has them."""
+        yield self.values(part)
+
+    def smallest(self, part: str) -> float:
+        """The smallest value of one part."""
+        return float(self.values(part).min())
+
+    def any(self, part: str) -> bool:
+        """Whether any value of one part isn't 0."""
+        return bool(self.values(part).any())
+
     def matrix(self, part: str = "") -> CostMatrix:
         """The samples of one part of a metric with two grain columns; shape (0, 0) where there are none.
 
@@ -179,7 +191,7 @@ def keys_of(grain: Sequence[str], table: pa.Table, *, first: str = "") -> Keys:
     keys = Keys(table.combine_chunks(), order, rising=False)
     if any(column.null_count for column in keys.table.columns):
         return keys
-    falls, twins = _neighbours([ranks(keys.table[key]) for key in keys.shown], table.num_rows)
+    falls, twins = neighbours([ranks(keys.table[key]) for key in keys.shown], table.num_rows)
     return msgspec.structs.replace(keys, rising=not falls and not twins)
 
 
@@ -201,6 +213,34 @@ def samples_of(metric: Metric, keys: Keys, values: pa.ChunkedArray, run: str) ->
         table = table.filter(values.is_valid()).combine_chunks()
     if not keys.rising:
         table = _in_order(metric, table, shown, run)
+    refuse_no_number(metric, table, shown, run)
+    return Samples(metric, table, run, order)
+
+
+def _in_order(metric: Metric, table: pa.Table, shown: Sequence[str], run: str) -> pa.Table:
+    """Samples sorted by their keys. Raises RunError where a key is missing or there twice."""
+    refuse_missing_keys(metric, table, shown, run)
+    codes = [ranks(table[key]) for key in shown]
+    falls, twins = neighbours(codes, table.num_rows)
+    if falls:
+        sorting = np.lexsort(codes[::-1])
+        table = table.take(sorting)
+        _, twins = neighbours([one[sorting] for one in codes], table.num_rows)
+    if twins:
+        raise two_of_one_key(metric, shown, run)
+    return table
+
+
+def refuse_missing_keys(metric: Metric, table: pa.Table, shown: Sequence[str], run: str) -> None:
+    """Raises RunError where a sample lacks a key; arguments as of :func:`samples_of`, ``shown`` has the keys."""
+    if any(table[key].null_count for key in table.column_names):
+        raise RunError(
+            f"{run}: samples of '{metric.id}' lack one of their keys ({', '.join(shown)}). The run's tables were changed by hand."
+        )
+
+
+def refuse_no_number(metric: Metric, table: pa.Table, shown: Sequence[str], run: str) -> None:
+    """Raises RunError where a value is no number, likewise."""
     wrong = np.flatnonzero(~np.isfinite(table["value"].to_numpy()))
     if wrong.size:
         row = table.slice(int(wrong[0]), 1).to_pylist()[0]
@@ -208,26 +248,13 @@ def samples_of(metric: Metric, keys: Keys, values: pa.ChunkedArray, run: str) ->
         raise RunError(
             f"{run}: '{metric.id}' is no number in {where}: something was divided by zero. The run's tables were changed by hand."
         )
-    return Samples(metric, table, run, order)
 
 
-def _in_order(metric: Metric, table: pa.Table, shown: Sequence[str], run: str) -> pa.Table:
-    """Samples sorted by their keys. Raises RunError where a key is missing or there twice."""
-    if any(table[key].null_count for key in table.column_names):
-        raise RunError(
-            f"{run}: samples of '{metric.id}' lack one of their keys ({', '.join(shown)}). The run's tables were changed by hand."
-        )
-    codes = [ranks(table[key]) for key in shown]
-    falls, twins = _neighbours(codes, table.num_rows)
-    if falls:
-        sorting = np.lexsort(codes[::-1])
-        table = table.take(sorting)
-        _, twins = _neighbours([one[sorting] for one in codes], table.num_rows)
-    if twins:
-        raise RunError(
-            f"{run}: two samples of '{metric.id}' have one key ({', '.join(shown)}). The run's tables were changed by hand."
-        )
-    return table
+def two_of_one_key(metric: Metric, shown: Sequence[str], run: str) -> RunError:
+    """The error about two samples that have one key, likewise."""
+    return RunError(
+        f"{run}: two samples of '{metric.id}' have one key ({', '.join(shown)}). The run's tables were changed by hand."
+    )
 
 
 def as_text(table: pa.Table) -> pa.Table:
@@ -266,7 +293,7 @@ def dense_ranks(values: np.ndarray) -> np.ndarray:
     return above if there.all() else (np.cumsum(there) - 1)[above]
 
 
-def _neighbours(codes: list[np.ndarray], rows: int) -> tuple[bool, bool]:
+def neighbours(codes: Sequence[np.ndarray], rows: int) -> tuple[bool, bool]:
     """Returns whether any row's keys come before those of the row above it, and whether any two neighbours have the same."""
     falls = twins = False
     for start in range(0, rows - 1, _ROWS_AT_ONCE):

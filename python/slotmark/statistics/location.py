@@ -24,21 +24,21 @@ CENTILES = (
 
 def partly_ordered(values: np.ndarray, *, centiles: bool = False) -> np.ndarray:
     """The values with the smallest, the largest, those in the middle, those at the ends of the trimmed mean, and perhaps those at :data:`CENTILES` in their places."""
-    last, cut = values.size - 1, _trimmed(values.size)
+    last, cut = values.size - 1, left_out(values.size)
     places = {0, cut, last // 2, values.size // 2, last - cut, last}
     ordered = values.copy()
-    _core.partition(ordered, [*places, *(_at(values.size).tolist() if centiles else ())])
+    _core.partition(ordered, [*places, *(places_of_centiles(values.size).tolist() if centiles else ())])
     return ordered
 
 
-def _trimmed(count: int) -> int:
-    """Returns how many values are left out at each end."""
+def left_out(count: int) -> int:
+    """Returns how many of some values the trimmed mean leaves out at each end."""
     return max(1, count // 10) if count >= 3 else 0
 
 
 def trimmed_mean(values: np.ndarray, *, ordered: bool = False) -> float:
     """The mean without the smallest and the largest tenth, at least one of each from 3 values on; ``ordered`` values rise, at least as of :func:`partly_ordered`."""
-    cut = _trimmed(values.size)
+    cut = left_out(values.size)
     rising = values if ordered else np.sort(values)
     return float(rising[cut : values.size - cut].mean())
 
@@ -89,8 +89,9 @@ def median_interval(values: np.ndarray, confidence: float) -> Interval:
 
 def at_centiles(ordered: np.ndarray) -> np.ndarray:
     """The values at :data:`CENTILES` of values that have these in their places: the one at the place floor(n * centile), as published."""
-    return ordered[_at(ordered.size)]
+    return ordered[places_of_centiles(ordered.size)]
 
 
-def _at(size: int) -> np.ndarray:
+def places_of_centiles(size: int) -> np.ndarray:
+    """The places of the values at :data:`CENTILES` of so many values in order."""
     return np.minimum(size - 1, np.floor(size * np.array(CENTILES)).astype(np.int64))

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from slotmark.benches.cluster.connections import Connection, peers
 from slotmark.metrics.catalogue import catalogue
-from slotmark.metrics.database import allow_folder, parquet_files
+from slotmark.metrics.database import allow_folders, parquet_files
 from slotmark.numbers import fixed, plain
 from slotmark.statistics.clock_moves import Least, courses, moved_clocks
 from slotmark.statistics.clocks import Offsets, clock_offsets
@@ -62,7 +62,7 @@ def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, corre
     files = sorted(folder.iterdir())
     with duckdb.connect() as database:
         database.execute("SET enable_progress_bar = false")
-        allow_folder(database, f"{folder}/")
+        allow_folders(database, [f"{folder}/"])
         database.execute("SET enable_external_access = false")
         database.execute(f"CREATE VIEW block_events AS FROM {parquet_files(files)}")
         known = database.sql(

@@ -55,6 +55,11 @@ class S3:
         top = self.folder / BUCKET / below
         return sorted(str(one.relative_to(top)) for one in top.rglob("*") if one.is_file())
 
+    def processor_s(self) -> float:
+        """The processor time that it has used, in seconds."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def stop(self) -> None:
         """Ends it."""
         self._process.terminate()

@@ -1,4 +1,6 @@
-"""A run in a store on this machine beside a folder, and the library beside others: wall time and this process's processor time, in turns.
+"""A run in a store on this machine beside a folder and beside its files put by the library alone, and the library beside others, in turns.
+
+Printed are wall time, this process's processor time, and the server's.
 
 stores.py [MEGABYTES [ROUNDS]]
 """
@@ -51,7 +53,7 @@ def main() -> None:
         files = _files(folder / "source", megabytes * 10**6)
         with s3_server(folder / "server") as server:
             os.environ.update(server.environment())
-            _runs(folder, files, rounds)
+            _runs(server, folder, files, rounds)
             _clients(server, folder / "source" / "large", megabytes * 10**6 // 4, rounds)
 
 
@@ -67,8 +69,9 @@ def _files(folder: Path, size: int) -> list[Path]:
     return found
 
 
-def _runs(folder: Path, files: list[Path], rounds: int) -> None:
-    """Writes and reads a run in both places."""
+def _runs(server: S3, folder: Path, files: list[Path], rounds: int) -> None:
+    """Writes and reads a run in both places, and the same files as objects of no run: nothing that keeps a run in a store can take less."""
+    alone = Bucket(Url("s3", BUCKET, "alone"))
 
     def write(place: Place) -> None:
         with RunWriter(place) as writer:
@@ -84,19 +87,35 @@ def _runs(folder: Path, files: list[Path], rounds: int) -> None:
         for file in found.table_files("numbers"):
             pq.ParquetFile(file).read(columns=["a", "b"])
 
-    for name, doing in {"write": write, "read": read, "read two of four columns": read_half}.items():
-        works: dict[str, Callable[[], None]] = {}
-        for round_ in range(rounds):
-            for kind, place in {"folder": folder / "x", "store": Url("s3", BUCKET, "x")}.items():
+    names = [file.name for file in files]
+    sizes = [file.stat().st_size for file in files]
+
+    def put_alone() -> None:
+        alone.each(alone.put, names, files)
+
+    def get_alone() -> None:
+        alone.each(lambda name, size: [None for _ in alone.range(name, 0, size)], names, sizes)
+
+    places = {"folder": folder / "x", "store": Url("s3", BUCKET, "x")}
+    for name, doing, by_library in (
+        ("write", write, put_alone),
+        ("read", read, get_alone),
+        ("read two of four columns", read_half, None),
+    ):
+        for _ in range(rounds):
+            for kind, place in places.items():
                 if name == "write":
-                    shutil.rmtree(folder / "x", ignore_errors=True) if kind == "folder" else _emptied()
-                works[f"{kind} {round_}"] = lambda doing=doing, place=place: doing(place)
-                _time(name, kind, works[f"{kind} {round_}"])
+                    shutil.rmtree(folder / "x", ignore_errors=True) if kind == "folder" else _emptied("x")
+                _time(name, kind, lambda doing=doing, place=place: doing(place), server)
+            if by_library:
+                if name == "write":
+                    _emptied("alone")
+                _time(name, "library alone", by_library, server)
         _ratios(name, "folder")
 
 
-def _emptied() -> None:
-    bucket = Bucket(Url("s3", BUCKET, "x"))
+def _emptied(below: str) -> None:
+    bucket = Bucket(Url("s3", BUCKET, below))
     bucket.delete(bucket.names())
 
 
@@ -133,26 +152,31 @@ def _clients(server: S3, file: Path, size: int, rounds: int) -> None:
     for name, works in {"put": writes, "get": reads}.items():
         for _ in range(rounds):
             for client, doing in works.items():
-                _time(name, client, doing)
+                _time(name, client, doing, server)
         _ratios(name, "obstore")
 
 
-_took: dict[tuple[str, str], list[tuple[float, float]]] = {}
+_took: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
 
 
-def _time(name: str, kind: str, doing: Callable[[], object]) -> None:
-    wall, processor = time.perf_counter(), time.process_time()
+def _time(name: str, kind: str, doing: Callable[[], object], server: S3) -> None:
+    wall, processor, behind = time.perf_counter(), time.process_time(), server.processor_s()
     doing()
-    _took.setdefault((name, kind), []).append((time.perf_counter() - wall, time.process_time() - processor))
+    took = time.perf_counter() - wall, time.process_time() - processor, server.processor_s() - behind
+    _took.setdefault((name, kind), []).append(took)
 
 
 def _ratios(name: str, to: str) -> None:
     kinds = [kind for work, kind in _took if work == name]
-    walls, processors = (
-        {kind: statistics.median(one[place] for one in _took[name, kind]) for kind in kinds} for place in (0, 1)
+    walls, processors, behind = (
+        {kind: statistics.median(one[place] for one in _took[name, kind]) for kind in kinds} for place in range(3)
     )
-    each = ", ".join(f"{kind} {walls[kind]:.2f} s ({processors[kind]:.2f} s of processor time)" for kind in kinds)
+    each = ", ".join(
+        f"{kind} {walls[kind]:.2f} s ({processors[kind]:.2f} s, server {behind[kind]:.2f} s)" for kind in kinds
+    )
     ratios = ", ".join(f"{kind} {walls[kind] / walls[to]:.2f}" for kind in kinds if kind != to)
+    if "library alone" in kinds:
+        ratios += f"; store to library alone: {walls['store'] / walls['library alone']:.2f}"
     print(f"{name}: {each}; to {to}: {ratios}", flush=True)
 
 

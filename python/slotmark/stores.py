@@ -127,6 +127,32 @@ def _in_one_line(doing: Callable[P, R]) -> Callable[P, R]:
     return done
 
 
+class Uploads:
+    """Files that are being written as objects while the caller does something else. It ends with :meth:`wait` or :meth:`stop`.
+
+    Args:
+        put: Writes a file as the object of a name.
+        names: The objects.
+        files: Their content.
+    """
+
+    def __init__(self, put: Callable[[str, Path], None], names: Sequence[str], files: Sequence[Path]) -> None:
+        self._pool = ThreadPoolExecutor(AT_ONCE)
+        self._pending = [self._pool.submit(put, name, file) for name, file in zip(names, files, strict=True)]
+
+    def wait(self) -> None:
+        """Waits until all are written. The first error ends it, when what is under way has ended: StoreError."""
+        try:
+            for one in self._pending:
+                one.result()
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """Begins no more, and waits until what is under way has ended."""
+        self._pool.shutdown(cancel_futures=True)
+
+
 class Bucket:
     """The objects below one URL, by their names below it.
 
@@ -168,7 +194,7 @@ class Bucket:
         try:
             if self.url.scheme == "az":  # which has no range from the end
                 size = obstore.head(self._store, self._key(name))["size"]
-                return size, self._piece(name, max(0, size - most_bytes), size) if size else b""
+                return size, bytes(self._piece(name, max(0, size - most_bytes), size)) if size else b""
             found = obstore.get(self._store, self._key(name), options={"range": {"suffix": most_bytes}})
             size, content = found.meta["size"], bytes(found.bytes())
         except FileNotFoundError as error:
@@ -179,16 +205,16 @@ class Bucket:
             raise StoreError(f"{self.url / name}: the answer ended after {len(content):,} bytes. Try again.")
         return size, content
 
-    def range(self, name: str, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    def range(self, name: str, start: int, end: int) -> Iterator[tuple[int, memoryview]]:
         """The bytes of an object from one place to another, in pieces of `RANGE_BYTES` at most, each with its place."""
         for begin in range(start, end, RANGE_BYTES):
             yield begin, self._piece(name, begin, min(end, begin + RANGE_BYTES))
 
     @_in_one_line
-    def _piece(self, name: str, start: int, end: int) -> bytes:
+    def _piece(self, name: str, start: int, end: int) -> memoryview:
         import obstore  # noqa: PLC0415
 
-        content = bytes(obstore.get_range(self._store, self._key(name), start=start, end=end))
+        content = memoryview(obstore.get_range(self._store, self._key(name), start=start, end=end))
         traffic.add(requests=1, read=len(content))
         if len(content) != end - start:
             raise StoreError(
@@ -306,6 +332,10 @@ class Bucket:
                 for one in pending:
                     one.cancel()
                 raise
+
+    def begin_puts(self, names: Sequence[str], files: Sequence[Path]) -> "Uploads":
+        """Begins to write files as objects, several at a time."""
+        return Uploads(self.put, names, files)
 
     def failed(self, name: str, error: Exception) -> StoreError:
         """The error in one line: which object, what the store answered, what to do. No text of the store's but a code."""

@@ -18,7 +18,7 @@ from slotmark import _core
 from slotmark.errors import ArgumentError, RunError, StoreError
 from slotmark.places import Place, Url, folder_of
 from slotmark.run.manifest import TablePart
-from slotmark.stores import Bucket, remark, traffic
+from slotmark.stores import Bucket, Uploads, remark, traffic
 from slotmark.temporary import temporary_folder, temporary_place
 
 MANIFEST = "run.json"
@@ -247,7 +247,7 @@ def _between(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _write(file: Path, pieces: Iterable[tuple[int, bytes]], size: int | None = None) -> None:
+def _write(file: Path, pieces: Iterable[tuple[int, bytes | memoryview]], size: int | None = None) -> None:
     """Writes pieces at their places of a file, which is made where it isn't there. RunError where there is no room."""
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -276,7 +276,7 @@ class Unfinished(Protocol):
     path: Path
 
     def named(self) -> None:
-        """Gives the tables' files the names that they will have, when all are written."""
+        """Gives the tables' files the names that they will have, when all are written: from here on they stay as they are."""
         ...
 
     def finish(self, manifest: bytes, parts: Sequence[TablePart]) -> None:
@@ -316,8 +316,9 @@ class NewFolder:
 class NewObjects:
     """A new run in an object store: files first, the manifest last, by a put that one of several writers can do.
 
-    The files are written to a temporary folder of this machine; nothing of the run is in the store before all of them are complete. Their names there hold a number
-    drawn at random: two writers of one run write nothing that the other lists. Whose manifest is there has won; it removes what others left.
+    The files are written to a temporary folder of this machine; nothing of the run is in the store before all of them are complete. They are uploaded side by side, while
+    their digests are computed. Their names there hold a number drawn at random: two writers of one run write nothing that the other lists. Whose manifest is there has
+    won; it removes what others left.
     """
 
     def __init__(self, place: Url) -> None:
@@ -330,6 +331,7 @@ class NewObjects:
         self._bucket = Bucket(place)
         self._attempt = os.urandom(4).hex()
         self._own = [f"writing-{self._attempt}"]
+        self._uploads: Uploads | None = None
         self._done = False
         refuse_existing(place)
         left = self._bucket.names()
@@ -374,12 +376,15 @@ class NewObjects:
             file.rename(folder / "part-00001.parquet")
         for file in sorted(tables.glob("*/part-*.parquet")):
             file.rename(file.with_name(f"part-{self._attempt}-{file.name.removeprefix('part-')}"))
+        names = [f"tables/{file.relative_to(tables)}" for file in sorted(tables.glob("*/part-*.parquet"))]
+        self._own += names
+        self._uploads = self._bucket.begin_puts(names, [self.path / name for name in names])
 
     def finish(self, manifest: bytes, parts: Sequence[TablePart]) -> None:
         """As of :class:`Unfinished`."""
         names = [f"tables/{part.file}" for part in parts]
-        self._own += names
-        self._bucket.each(self._bucket.put, names, [self.path / name for name in names])
+        assert self._uploads is not None
+        self._uploads.wait()
         if not self._conditional:
             refuse_existing(self._place)
             self._bucket.put(MANIFEST, manifest)
@@ -398,6 +403,8 @@ class NewObjects:
         """As of :class:`Unfinished`."""
         if not self._done:
             self._done = True
+            if self._uploads:
+                self._uploads.stop()
             self._temporary.cleanup()
             self._delete(self._own)
 

@@ -7,25 +7,30 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmark.benches.cluster.predict import predict_change, predict_sweep
+from slotmark.benches.cluster.predict import predict_change, predict_sweep, written_together
 from slotmark.benches.cluster.simulate import DERIVED, END_TO_END_ROWS, load_profile, predict
 from slotmark.benches.cluster.sweep import Spacing, parse_sweep
-from slotmark.compare import Comparison, Row, Summary, Swept, alone, compare
-from slotmark.errors import SimulationError
+from slotmark.compare import Comparison, Row, Summary, Swept, alone, compare, show_run
+from slotmark.errors import RunError, SimulationError
+from slotmark.metrics import samples
 from slotmark.numbers import number
-from slotmark.report import comparison_document, write_report
+from slotmark.report import comparison_document, run_document, write_report
+from slotmark.report.build import MANY_PARTS
 from slotmark.report.document import Table
 from slotmark.report.renderers.markdown import markdown
-from slotmark.run import Run, open_run
+from slotmark.run import Run, Target, check_run, open_run
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 SHORT = ("run.slots=20000",)
 """Half an epoch of analysed slots: the report leaves out the first two."""
+
+SMALL = ("hosts=6", "pools=6", "run.slots=700", "genesis.epoch_slots=100")
 
 
 def quietly(done: int, total: int) -> None:
@@ -216,6 +221,40 @@ def test_a_sweep_is_written_as_a_report_with_charts(tmp_path: Path) -> None:
     assert (detail["type"], detail["parameter"], detail["values"]) == ("swept", "peer.adopt.mean", [50, 70, 90])
     (found,) = (one for one in as_data["rows"] if one["metric"]["id"] == "adopted_by_100")
     assert [one["mean"] for one in found["summaries"]] == [one.mean for one in levels(comparison, "1.00 adoption")]
+
+
+def test_all_simulations_of_a_sweep_are_one_run_with_a_row_each(tmp_path: Path) -> None:
+    runs = predict_sweep(
+        "value-only-10.5", parse_sweep("adopt=50ms..90ms"), 2, SMALL, [1, 2], tmp_path / "runs", quietly
+    )
+    together = written_together(runs, tmp_path / "all")
+    table = open_run(together.path).table("simulations")
+    assert table.select(["variant", "seed"]).to_pylist() == [
+        {"variant": f"adopt={value}ms", "seed": seed} for value in (50, 90) for seed in (1, 2)
+    ]
+    expected = {
+        (run.name, seed): value for run in runs for (seed,), value in samples(run, "adopted_by_095").of("").items()
+    }
+    found = samples(together, "adopted_by_095")
+    names = {f"adopt={value}ms": run.name for value, run in zip((50, 90), runs, strict=True)}
+    assert {(names[part], seed): value for part in found.parts for (seed,), value in found.of(part).items()} == expected
+    assert check_run(together.path) == 1
+    with pytest.raises(RunError, match="already there"):
+        written_together(runs, tmp_path / "all")
+
+
+@pytest.mark.parametrize("variants", [3, MANY_PARTS + 1])
+def test_a_run_of_many_variants_is_shown_with_a_line_each(variants: int, tmp_path: Path) -> None:
+    run, _ = predict_sweep("value-only-10.5", parse_sweep("adopt=5ms..9ms"), 2, SMALL, [1], tmp_path / "runs", quietly)
+    named = [msgspec.structs.replace(run.manifest, target=Target(f"a={number}", "")) for number in range(variants)]
+    together = written_together([Run(run.place, one) for one in named], tmp_path / "all")
+    (table,) = [one for one in run_document(show_run(together)).sections[-1].blocks if isinstance(one, Table)]
+    heads, parts = [column.title for column in table.columns], [line[0].text for line in table.rows]
+    each = [f"a={number}" for number in range(variants)]
+    if variants > MANY_PARTS:
+        assert (parts, heads[:2], heads[-1]) == (each, ["part", "n"], "1.00 adopted, ms")
+    else:
+        assert (sorted(set(parts)), heads[:2]) == (each, ["part", "metric"])
 
 
 STAGES = {

@@ -75,14 +75,18 @@ def test_runs_are_the_same_for_any_number_of_shards_and_any_order(
 
 def test_commands_make_the_report_of_one_call(halves: Path, tmp_path: Path) -> None:
     options = SWEEP.command(Shard(1, 2), halves).split(" --shard ")[0]
-    alone = slotmark(*shlex.split(options)[1:], "-o", tmp_path / "alone")
-    together = slotmark("merge", halves, "-o", tmp_path / "together")
+    runs = [tmp_path / "run-alone", tmp_path / "run-together"]
+    alone = slotmark(*shlex.split(options)[1:], "-o", tmp_path / "alone", "--simulations", runs[0])
+    together = slotmark("merge", halves, "-o", tmp_path / "together", "--simulations", runs[1])
     assert (alone.returncode, together.returncode) == (0, 0), alone.stderr + together.stderr
     assert together.stdout.replace("together", "alone") == alone.stdout
     names = ["report.json", "report.html", "report.md"]
     assert [(tmp_path / "together" / name).read_bytes() for name in names] == [
         (tmp_path / "alone" / name).read_bytes() for name in names
     ]
+    assert bytes_of(runs[0]) == bytes_of(runs[1])
+    refused = slotmark("merge", halves, "--simulations", runs[1])
+    assert (refused.returncode, "already there" in refused.stderr) == (2, True)
 
 
 def test_a_shard_that_was_killed_goes_on_with_what_is_finished(tmp_path: Path) -> None:

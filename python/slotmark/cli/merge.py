@@ -7,7 +7,7 @@ import typer
 
 from slotmark.benches.cluster.requests import Forecast, Logs, Question, Simulations
 from slotmark.cli.console import progress
-from slotmark.cli.reports import AsJson, report_runs
+from slotmark.cli.reports import AsJson, SimulationsOption, report_runs, together_at
 from slotmark.errors import ArgumentError
 from slotmark.places import Place, folder_of, place
 
@@ -26,6 +26,7 @@ def merge(
             "object store; of simulate the folder of the runs.",
         ),
     ] = None,
+    simulations: SimulationsOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Merge what shards made: a single call's report of predict or forecast, run folder of ingest, or runs of simulate."""
@@ -35,12 +36,15 @@ def merge(
 
     shared = place(shards)
     work = opened(shared).work
+    if simulations is not None and work != Question.work:
+        raise ArgumentError("--simulations is of shards of slotmark predict: leave it out.")
     if work in (Question.work, Forecast.work):
         folder = None if out is None else folder_of(out)
         if work == Forecast.work:
             merge_forecast(shared, folder, as_json=as_json)
         else:
-            report_runs(partial(question.merged, shared), folder, unit="pieces", doing="reading", as_json=as_json)
+            ask, together = partial(question.merged, shared), together_at(simulations)
+            report_runs(ask, folder, unit="pieces", doing="reading", as_json=as_json, together=together)
         return
     if work not in (Logs.work, Simulations.work):
         raise ArgumentError(f"{shards}: its pieces are of {work!r}, which is no command of this slotmark.")

@@ -7,7 +7,7 @@ from slotmark.benches.cluster.requests import Question
 from slotmark.benches.cluster.sweep import Spacing
 from slotmark.cli.console import progress
 from slotmark.cli.engines import EngineName, InsecureRay, RayLabels, chosen
-from slotmark.cli.reports import AsJson, report_runs
+from slotmark.cli.reports import AsJson, SimulationsOption, report_runs, together_at
 from slotmark.cli.requests import from_requests
 from slotmark.cli.shards import ShardOption, print_shard, shared_folder
 from slotmark.errors import ArgumentError
@@ -27,6 +27,7 @@ def predict(
             parse=place_of_option,
         ),
     ] = None,
+    simulations: SimulationsOption = None,
     shard: ShardOption = None,
     engine: EngineName = "local",
     insecure_ray: InsecureRay = False,
@@ -44,8 +45,11 @@ def predict(
         folder = None if out is None else folder_of(out)
         with chosen(engine, folder, insecure=insecure_ray, labels=ray_labels) as by:
             ask = partial(answered, question, engine=by.engine, noted=by.noted)
-            report_runs(ask, folder, unit=by.unit, doing="predicting", as_json=as_json)
+            together = together_at(simulations)
+            report_runs(ask, folder, unit=by.unit, doing="predicting", as_json=as_json, together=together)
         return
+    if simulations is not None:
+        raise ArgumentError("--shard and --simulations: slotmark merge writes the run of all shards; leave one out.")
     shared = shared_folder(out, engine)
     with progress("slots") as step:
         done = shard_done(question, shard, shared, lambda count, total: step(count, total, "predicting"))

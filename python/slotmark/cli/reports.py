@@ -4,7 +4,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,6 +32,15 @@ Out = Annotated[
     ),
 ]
 
+
+SimulationsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--simulations",
+        metavar="RUN",
+        help="Also write all simulations as one run, a row each, to a new folder or a URL: slotmark show RUN.",
+    ),
+]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in the place of tables; docs/report-json.md.")]
 
@@ -145,6 +154,20 @@ def show_report(
             last()
 
 
+def together_at(named: str | None) -> "Callable[[list[Run]], Run] | None":
+    """Returns what writes all simulations of runs as one run to the place that was named; None for none. RunError where something is there."""
+    from slotmark.benches.cluster.predict import written_together
+    from slotmark.places import place
+    from slotmark.run.storage import refuse_existing, try_out
+
+    if named is None:
+        return None
+    out = place(named)
+    refuse_existing(out)
+    try_out(out)
+    return partial(written_together, out=out)
+
+
 def report_runs(
     make: "Callable[[Path, Callable[[int, int], None]], list[Run]]",
     out: Path | None,
@@ -152,6 +175,7 @@ def report_runs(
     unit: str,
     doing: str,
     as_json: bool,
+    together: "Callable[[list[Run]], object] | None" = None,
 ) -> None:
     """Makes runs in a temporary folder, compares them where there are several, and prints and writes the report.
 
@@ -161,6 +185,7 @@ def report_runs(
         unit: Unit of the count.
         doing: What is being done, in a word.
         as_json: Whether JSON is printed in the place of tables.
+        together: Is given the runs while they are there; None for nothing.
     """
     from slotmark.compare import alone, compare
     from slotmark.report import comparison_document
@@ -169,6 +194,8 @@ def report_runs(
     with temporary_folder() as folder:
         with progress(unit) as step:
             runs = make(Path(folder), lambda done, total: step(done, total, doing))
+        if together:
+            together(runs)
         result = compare(runs) if len(runs) > 1 else alone(runs[0])
         document = comparison_document(result)
     show_report(document, result, out, as_json=as_json)

@@ -1,5 +1,7 @@
 """From a comparison or from runs to a document: which sections a report has, and in which order."""
 
+import re
+
 import msgspec
 
 from slotmark.compare.attribution import Attribution
@@ -53,6 +55,9 @@ from slotmark.run import title_with_origin
 from slotmark.verdict import Verdict
 from slotmark.versions import slotmark_version
 from slotmark.words import listed
+
+MANY_PARTS = 20
+"""Above this many parts, a run by itself is shown with a line per part."""
 
 _INTERNAL = ("session", "digest")
 """Beginnings of the names of facts that only slotmark reads: they decide which runs may be paired, and show that runs did the same."""
@@ -276,20 +281,9 @@ def explanation_document(explanation: Explanation) -> Document:
 
 
 def run_document(run: ShownRun) -> Document:
-    """Returns a report on one run by itself: its manifest, its warnings, and every metric."""
-    lines: list[tuple[str, list[Cell]]] = []
-    for metric, part, one in run.rows:
-        scale, unit = readable(metric)
-        figures = (one.mean, one.sd, one.median, one.minimum, one.maximum)
-        cells = [Cell(headed(metric, unit)), Cell(f"{one.n:,}"), *(Cell(number(scale * one)) for one in figures)]
-        lines.append((part, cells))
-    parted = any(part for part, _ in lines)
-    columns = [Column("metric", "left"), *map(Column, ("n", "mean", "std. dev.", "median", "min", "max"))]
-    table = Table(
-        "",
-        [*([Column("part", "left")] if parted else []), *columns],
-        [[*([Cell(part or "all")] if parted else []), *cells] for part, cells in lines],
-    )
+    """Returns a report on one run by itself: its manifest, its warnings, and every metric; of many parts, the metrics that sessions show, with a line per part."""
+    parts = {part for _, part, _ in run.rows}
+    table = _line_per_part(run) if len(parts) > MANY_PARTS else _line_per_metric(run)
     facts = dict([*manifest_facts(run.manifest), *run.facts])
     shown = [(name, value) for name, value in facts.items() if value != "-" and not name.startswith(_INTERNAL)]
     named = [Paragraph(catalogue(run.manifest.bench).analysed_in_words(run.analysed))] if run.analysed else []
@@ -301,6 +295,42 @@ def run_document(run: ShownRun) -> Document:
     ]
     title = title_with_origin(run.name, [run.manifest])
     return Document(title, f"{run.manifest.bench} bench", [section for section in sections if section.blocks])
+
+
+def _line_per_metric(run: ShownRun) -> Table:
+    lines: list[tuple[str, list[Cell]]] = []
+    for metric, part, one in run.rows:
+        scale, unit = readable(metric)
+        figures = (one.mean, one.sd, one.median, one.minimum, one.maximum)
+        cells = [Cell(headed(metric, unit)), Cell(f"{one.n:,}"), *(Cell(number(scale * one)) for one in figures)]
+        lines.append((part, cells))
+    parted = any(part for part, _ in lines)
+    columns = [Column("metric", "left"), *map(Column, ("n", "mean", "std. dev.", "median", "min", "max"))]
+    return Table(
+        "",
+        [*([Column("part", "left")] if parted else []), *columns],
+        [[*([Cell(part or "all")] if parted else []), *cells] for part, cells in lines],
+    )
+
+
+def _line_per_part(run: ShownRun) -> Table:
+    metrics = list({metric.id: metric for metric, _, _ in run.rows if metric.short}.values())
+    found = {(metric.id, part): one for metric, part, one in run.rows}
+    lines = []
+    for part in sorted({part for _, part, _ in run.rows}, key=_by_numbers):
+        there = [found.get((metric.id, part)) for metric in metrics]
+        means = [one and readable(metric)[0] * one.mean for metric, one in zip(metrics, there, strict=True)]
+        counts = [one.n for one in there if one]
+        cells = [f"{max(counts, default=0):,}", *("-" if one is None else number(one) for one in means)]
+        lines.append([Cell(part or "all"), *map(Cell, cells)])
+    heads = [f"{metric.short}, {unit}" if (unit := readable(metric)[1]) else metric.short for metric in metrics]
+    return Table("means; slotmark samples has all", [Column("part", "left"), *map(Column, ("n", *heads))], lines)
+
+
+def _by_numbers(text: str) -> tuple[list[str | float], str]:
+    """A key that sorts texts by the numbers in them; texts and numbers take turns, beginning with a text."""
+    parts = re.split(r"([0-9]+(?:[.][0-9]+)?)", text)
+    return [float(part) if place % 2 else part for place, part in enumerate(parts)], text
 
 
 def _title(comparison: Comparison, swept: Swept | None) -> str:

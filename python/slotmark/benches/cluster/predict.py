@@ -27,11 +27,15 @@ from slotmark.benches.cluster.sweep import Sweep, amount
 from slotmark.engine import Engine, Piece, Progress, local
 from slotmark.errors import SimulationError
 from slotmark.metrics.predicted import CONFIDENCE, Replayed, names_of
+from slotmark.places import Place
 from slotmark.run import Manifest, Run, RunWriter, Target
 from slotmark.versions import slotmark_version, versions
 from slotmark.warnings import Warning
 
 BENCH = "prediction"
+
+TOGETHER = "sweep"
+"""The bench of a run that has the simulations of all variants."""
 
 UNCHANGED = "unchanged"
 """The target of the profile as it is."""
@@ -341,6 +345,42 @@ def _written(
     )
     with RunWriter(out) as writer:
         writer.table("seeds", pa.table(columns))
+        return writer.finish(manifest)
+
+
+def written_together(runs: Sequence[Run], out: Place) -> Run:
+    """One run of all simulations of a prediction: the table ``simulations`` has a row per variant and seed.
+
+    Args:
+        runs: What :func:`predict_change` or :func:`predict_sweep` returned, at least one.
+        out: The new run.
+
+    Raises:
+        RunError: A run is damaged, or the new one is there already or can't be written.
+    """
+    first, names = runs[0].manifest, names_of(BENCH)
+    tables = []
+    for run in runs:
+        table = run.table("seeds")
+        variant = pa.array([run.manifest.target.name] * table.num_rows)
+        tables.append(table.add_column(0, "variant", variant))
+    records = [run.manifest.parameters for run in runs]
+    profile = first.workload["profile"]
+    manifest = msgspec.structs.replace(
+        first,
+        id=f"{profile}, {len(runs)} variants, {first.session}",
+        bench=TOGETHER,
+        target=Target(profile, ""),
+        parameters={
+            "variants": len(runs),
+            "simulations": sum(table.num_rows for table in tables),
+            names.analysed: sum(int(one[names.analysed]) for one in records),
+            **({names.error: records[0][names.error]} if names.error in records[0] else {}),
+        },
+        warnings=list(dict.fromkeys(warning for run in runs for warning in run.manifest.warnings)),
+    )
+    with RunWriter(out) as writer:
+        writer.table("simulations", pa.concat_tables(tables))
         return writer.finish(manifest)
 
 

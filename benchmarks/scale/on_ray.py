@@ -1,62 +1,171 @@
-"""A sweep by a Ray cluster of one node beside the same sweep by as many processes of this machine, in turns: wall time of both.
+"""A Ray cluster beside this machine, in turns: wall and processor time of a sweep and of ingest, and of a sweep on two nodes of one core beside one.
 
-on_ray.py [SEEDS [ROUNDS [CORES]]]
+on_ray.py [small|full]
 
-The cluster is of this benchmark alone: in a network namespace, as the tests of the engine have it.
+The cluster is of this benchmark alone: in network namespaces, as the tests of the engine have it.
 """
 
+import os
 import statistics
+import subprocess
 import sys
 import tempfile
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
+from benchmarks.scale.sizes import Size, asked, children_s
 from tests.engine.ray_cluster import Cluster, missing
 
-from slotmark.run import machine_facts
-
-SWEEP = ["predict", "value-only-10.5", "--set", "slots=48000", "--sweep", "block_size=22kB..88kB", "--steps", "4"]
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def took_s(made: Cluster, cores: int, *words: str | Path) -> float:
-    """Seconds of wall time that a command takes."""
-    began = time.monotonic()
-    done = made.a.run("taskset", "-c", f"0-{cores - 1}", sys.executable, "-m", "slotmark", *words, env=made.environment)
+class Used:
+    """Processor time of Ray's processes while this holds, looked at every now and then: its workers end with the command, without a trace of it.
+
+    Attributes:
+        seconds: It, at the end.
+    """
+
+    def __init__(self, made: Cluster) -> None:
+        self._made, self._ended = made, threading.Event()
+        self._before, self._most = self._ticks(), dict[int, int]()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self.seconds = 0.0
+
+    def __enter__(self) -> "Used":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self.seconds = sum(ticks - self._before.get(pid, 0) for pid, ticks in self._most.items()) / TICKS
+
+    def _look(self) -> None:
+        while True:
+            last = self._ended.wait(0.2)
+            self._most.update(self._ticks())
+            if last:
+                return
+
+    def _ticks(self) -> dict[int, int]:
+        found = {}
+        for machine in (self._made.a, self._made.b):
+            for pid, line in machine.processes().items():
+                if "-m slotmark" in line or not any(one in line for one in ("ray::", "/ray/", "gcs_server")):
+                    continue  # the command is waited for
+                with suppress(OSError):
+                    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                    found[pid] = int(fields[11]) + int(fields[12])
+        return found
+
+
+def both(made: Cluster, *words: str | Path) -> tuple[float, float]:
+    """Seconds of wall time and of processor time that a command takes, with those of Ray's processes meanwhile."""
+    before, began = children_s(), time.monotonic()
+    with Used(made) as of_ray:
+        done = made.a.run(sys.executable, "-m", "slotmark", *words, env=made.environment)
+        took_s = time.monotonic() - began
     if done.returncode:
         sys.exit(done.stderr)
-    return time.monotonic() - began
+    return took_s, children_s() - before + of_ray.seconds
+
+
+def compared(
+    what: str, made: Cluster, rounds: int, folder: Path, words: list[str], sides: dict[str, list[str]], file: str
+) -> None:
+    """Prints a line per round and the medians of the ratios of the second side to the first.
+
+    Args:
+        what: What is done, in a word.
+        made: The cluster.
+        rounds: How often.
+        folder: For what is written.
+        words: The command.
+        sides: More words of each side.
+        file: Of what is written, which must be the same.
+    """
+    first, second = sides
+    wall, processor = [], []
+    for number in range(rounds):
+        took = {}
+        for name in (first, second) if number % 2 == 0 else (second, first):
+            took[name] = both(made, *words, *sides[name], "-o", folder / f"{what}-{number}-{name}")
+        written = [(folder / f"{what}-{number}-{name}" / file).read_bytes() for name in (first, second)]
+        wall.append(took[second][0] / took[first][0])
+        processor.append(took[second][1] / took[first][1])
+        print(
+            f"{what}, round {number + 1}: {first} {took[first][0]:.1f} s ({took[first][1]:.1f} s of processor time), "
+            f"{second} {took[second][0]:.1f} s ({took[second][1]:.1f} s), ratio {wall[-1]:.3f} ({processor[-1]:.3f}); "
+            f"{'the same' if written[0] == written[1] else 'NOT the same'} {file}",
+            flush=True,
+        )
+    print(
+        f"{what}: {second} to {first}, median: wall time {statistics.median(wall):.3f}, processor time {statistics.median(processor):.3f}",
+        flush=True,
+    )
+
+
+def of_a_piece(made: Cluster, folder: Path) -> tuple[float, float]:
+    """Seconds of wall time that a command takes with Ray that does nothing, and that each piece takes which does nothing."""
+    took = {}
+    for pieces in (1, 401):
+        began = time.monotonic()
+        words = ("-m", "tests.engine.ray_pieces", "nothing", folder / f"nothing-{pieces}", str(pieces), folder)
+        done = made.a.run(sys.executable, *words, env=made.environment)
+        if done.returncode:
+            sys.exit(done.stderr)
+        took[pieces] = time.monotonic() - began
+    return took[1], (took[401] - took[1]) / 400
+
+
+def measured(made: Cluster, size: Size, folder: Path) -> None:
+    """One node of two cores beside this machine, then two nodes of one core beside one of them."""
+    ray = {"local": [], "ray": ["--engine", "ray"]}
+    logs = folder / "logs"
+    simulate = ["simulate", "value-only-10.5", "--slots", str(size.log_slots), "-o", str(logs)]
+    subprocess.run([sys.executable, "-m", "slotmark", *simulate], check=True, capture_output=True)
+    total = sum(file.stat().st_size for file in logs.rglob("*") if file.is_file())
+    subprocess.run(
+        [sys.executable, "-m", "slotmark", "ingest", str(logs), "-o", str(folder / "run")],
+        check=True,
+        capture_output=True,
+    )
+    tables = sum(file.stat().st_size for file in (folder / "run").rglob("*.parquet"))
+    print(f"logs: {total / 1e6:,.0f} MB of 52 hosts, tables: {tables / total:.1%} of that", flush=True)
+    made.start(made.a, cores=2)
+    print("one node of two cores beside this machine; goals: wall time below 1.15, processor time below 1.10")
+    start_s, piece_s = of_a_piece(made, folder)
+    print(
+        f"a command that has Ray do nothing: {start_s:.1f} s; each piece that does nothing: {1e3 * piece_s:.1f} ms",
+        flush=True,
+    )
+    compared("sweep", made, size.rounds, folder, size.sweep, ray, "report.json")
+    compared("ingest", made, size.rounds, folder, ["ingest", str(logs)], ray, "tables/slot_events/part-00000.parquet")
+    made.a.end_processes()
+    made.start(made.a)
+    made.start(made.b)
+    print("two nodes of one core beside one of them; goal: below 1/1.9 = 0.526 of the wall time")
+    nodes = {
+        "one-node": ["--engine", "ray", "--ray-label", "host=a"],
+        "two-nodes": ["--engine", "ray"],
+    }
+    compared("sweep", made, size.rounds, folder / "nodes", size.sweep, nodes, "report.json")
 
 
 def main() -> None:
-    """Prints a line per round and the medians of the ratios."""
-    seeds, rounds, cores = (int(given) for given in [*sys.argv[1:], *["8", "3", "2"][len(sys.argv) - 1 :]])
+    """Prints all."""
+    size = asked()
     if why := missing():
         sys.exit(why)
-    machine = machine_facts()
-    print(f"machine: {machine.cpu}, {machine.cores} cores, of which both use {cores}")
-    ratios = []
     with tempfile.TemporaryDirectory(prefix="sr-", dir="/tmp") as folder:
         made = Cluster(Path(folder))
         try:
-            made.start(made.a, cores=cores)
-            for number in range(rounds):
-                out = Path(folder) / str(number)
-                works = {"local": [], "ray": ["--engine", "ray"]}
-                order = list(works) if number % 2 == 0 else list(works)[::-1]
-                cost = {
-                    name: took_s(made, cores, *SWEEP, "--seeds", str(seeds), *works[name], "-o", out / name)
-                    for name in order
-                }
-                same = (out / "local" / "report.json").read_bytes() == (out / "ray" / "report.json").read_bytes()
-                ratios.append(cost["ray"] / cost["local"])
-                print(
-                    f"round {number + 1}: local {cost['local']:.1f} s, Ray {cost['ray']:.1f} s, ratio {ratios[-1]:.3f}; "
-                    f"{'the same report' if same else 'NOT the same report'}",
-                    flush=True,
-                )
+            measured(made, size, Path(folder))
         finally:
             made.end()
-    print(f"ratio, median: {statistics.median(ratios):.3f} (goal: below 1.15)")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from numpy import float64
 from numpy.typing import NDArray
 from os import PathLike
 from pathlib import Path
-from typing import Final, SupportsIndex, final
+from typing import Any, Final, SupportsIndex, final
 
 __all__ = [
     "version",
@@ -312,15 +312,17 @@ def quantity(text: str) -> tuple[float, str, str, float] | None:
 
 def read_logs(
     survey: SupportsGetItem[int, str],
+    at: str,
     number: SupportsIndex,
     of: SupportsIndex,
     host_from_field: bool,
     tables: str | PathLike[str],
     threads: SupportsIndex,
     progress: Callable[[int, int], None],
+    elsewhere: Any | None = None,
 ) -> list[str]:
     """
-    Reads one of `of` pieces of surveyed logs, numbered from 0, and writes its `NAME/part-NNNNN.parquet` into the folder `tables`.
+    Reads one of `of` pieces of the surveyed logs that lie `at` a host, numbered from 0, and writes its `NAME/part-NNNNN.parquet` into the folder `tables`.
 
     Returns `slotmark_tracelog::Account` as JSON for each part; `progress` gets bytes done and in all, and may raise to stop. Raises LogError.
     """
@@ -369,9 +371,11 @@ def slot_rows(
     its values, and the bits of rows that have one, where not all do. Raises RunError where a file can't be read, or isn't as ingest writes it.
     """
 
-def survey_log(host: str, path: str | PathLike[str]) -> str:
+def survey_log(host: str, path: str | PathLike[str], at: str = "", elsewhere: Any | None = None) -> str:
     """
     Returns what of a host's log file decides how logs are cut: `slotmark_tracelog::Surveyed` as JSON. Raises LogError where it can't be read.
+
+    A file that only one host can read is `at` that host; `elsewhere` reads files whose paths are URLs, by its methods `facts` and `range`.
     """
 
 def usage_rows(

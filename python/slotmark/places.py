@@ -112,11 +112,20 @@ def place_of_option(_option: str, named: str) -> Place:
 
 def folder_of(named: Place | str) -> Path:
     """The folder that is named, where a store will not do, as for reports and for sessions, which keep what they need to go on. ArgumentError for a URL."""
+    return _of_this_machine(
+        named, "written to a folder. Name one; runs can be copied from there to a store: slotmark copy RUN URL."
+    )
+
+
+def file_of(named: Place | str) -> Path:
+    """The file that is named, where a store will not do. ArgumentError for a URL."""
+    return _of_this_machine(named, "written to a file of this machine. Name one.")
+
+
+def _of_this_machine(named: Place | str, told: str) -> Path:
     found = place(named)
     if isinstance(found, Url) or _WAS_URL.match(str(found)):
-        raise ArgumentError(
-            f"{named}: this is written to a folder. Name one; runs can be copied from there to a store: slotmark copy RUN URL."
-        )
+        raise ArgumentError(f"{named}: this is {told}")
     return found
 
 

@@ -234,6 +234,18 @@ class Bucket:
         traffic.add(requests=1)
         return found
 
+    @_in_one_line
+    def facts(self, name: str) -> tuple[int, str] | None:
+        """The size of an object, and a text that another object of its name doesn't have; None where there is none."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            found = obstore.head(self._store, self._key(name))
+        except FileNotFoundError:
+            return None
+        traffic.add(requests=1)
+        return found["size"], f"{found['e_tag'] or found['last_modified']}"
+
     def names(self, below: str = "", most: int = 1_000_000) -> list[str]:
         """The names of objects, sorted; of a store that lists them with a delay, as it has them."""
         return self._names(below, most)
@@ -366,6 +378,28 @@ class Bucket:
 
     def _key(self, name: str) -> str:
         return f"{self.url.key}/{name}" if self.url.key and name else self.url.key or name
+
+
+class Ranges:
+    """Files that compiled code reads by ranges: objects, by their URLs as :class:`Url` prints them."""
+
+    def facts(self, url: str) -> tuple[int, str]:
+        """The size of an object, and a text that another object of its name doesn't have. StoreError where there is none."""
+        bucket = _bucket_of(url)
+        found = bucket.facts("")
+        if found is None:
+            raise StoreError(f"{url}: there is no such object.")
+        return found
+
+    def range(self, url: str, start: int, end: int) -> bytes:
+        """The bytes of an object in a range that lies in it."""
+        return b"".join(content for _, content in _bucket_of(url).range("", start, end))
+
+
+def _bucket_of(url: str) -> Bucket:
+    scheme, _, rest = url.partition("://")
+    bucket, _, key = rest.partition("/")
+    return Bucket(Url(scheme, bucket, key))
 
 
 @cache

@@ -138,7 +138,7 @@ def test_what_is_required_may_come_from_elsewhere() -> None:
 
 
 def test_a_default_that_is_shown_is_what_it_is_read_as() -> None:
-    assert asked_by(IngestRequest, "logs", "-o", "run") == IngestRequest(logs=Path("logs"), out=Path("run"))
+    assert asked_by(IngestRequest, "logs", "-o", "run") == IngestRequest(logs=[str(Path("logs"))], out=Path("run"))
 
 
 def test_the_words_of_a_request_make_it() -> None:

@@ -13,7 +13,7 @@ NONE: list[Filter] = []
 
 
 def analysed(cluster: Cluster, folder: Path, filters: list[Filter] = NONE, *, published: bool = False) -> Analysis:
-    run, _ = ingest(IngestRequest(logs=cluster.write(folder / "logs"), out=folder / "run"))
+    run, _ = ingest(IngestRequest(logs=[str(cluster.write(folder / "logs"))], out=folder / "run"))
     return Analysis(run, filters=filters, published=published)
 
 
@@ -284,7 +284,7 @@ def test_the_profile_of_a_run_says_what_is_analysed(tmp_path: Path) -> None:
             {"tag": "CBlock", "contents": {"tag": "BUnitaryChainDelta"}},
         ],
     )
-    run, _ = ingest(IngestRequest(logs=logs, out=tmp_path / "run"))
+    run, _ = ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "run"))
     with Analysis(run) as analysis:
         assert [str(one) for one in analysis.filters] == ["SlotGEq 20", "BUnitaryChainDelta"]
         assert set(values(analysis, "block_bytes")) == {(1,), (2,)}

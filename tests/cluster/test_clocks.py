@@ -54,7 +54,7 @@ def warned(run: Run) -> dict[str, str]:
 def test_hosts_of_one_machine_are_not_warned_of(tmp_path: Path) -> None:
     """On a busy machine a node that is slow one way looks as one whose clock is off."""
     simulate(skewed({2: 120.0}, 4, 500), 7, tmp_path / "logs", quietly)
-    asked = IngestRequest(logs=tmp_path / "logs", out=tmp_path / "run")
+    asked = IngestRequest(logs=[str(tmp_path / "logs")], out=tmp_path / "run")
     here = MeasuredHere(machine_facts(), (0, 499), {}, {}, [], {})
     run, _ = ingest(asked, here=here)
     assert warned(run) == {}
@@ -83,8 +83,8 @@ def test_clocks_that_are_right_are_no_warning_and_one_that_is_not_is(tmp_path: P
 
 def test_corrected_clocks_give_the_times_of_the_others_and_the_tables_stay(tmp_path: Path) -> None:
     simulate(skewed({2: 120.0}, 6, 1000), 7, tmp_path / "logs", quietly)
-    as_logged, _ = ingest(IngestRequest(logs=tmp_path / "logs", out=tmp_path / "as-logged"))
-    corrected, _ = ingest(IngestRequest(logs=tmp_path / "logs", out=tmp_path / "corrected", correct_clocks=True))
+    as_logged, _ = ingest(IngestRequest(logs=[str(tmp_path / "logs")], out=tmp_path / "as-logged"))
+    corrected, _ = ingest(IngestRequest(logs=[str(tmp_path / "logs")], out=tmp_path / "corrected", correct_clocks=True))
     assert as_logged.table("block_events").equals(corrected.table("block_events"))
     shifts = {host: row["correction_ns"] for host, row in clocks(corrected).items()}
     assert [host for host, ns in shifts.items() if ns] == ["node-2"]
@@ -172,7 +172,7 @@ def test_connections_of_all_ages_bound_offsets(tmp_path: Path, peer: Any) -> Non
     cluster.forge(0, 10, 0, "first", None, announced_ms=None, sending_ms=None)
     for number in range(4):
         exchange(cluster, 0, 1, f"b{number}", 20_000 * number + 15_000, (30 + number, 10 + number), peer)
-    run, _ = ingest(IngestRequest(logs=cluster.write(tmp_path / "logs"), out=tmp_path / "run"))
+    run, _ = ingest(IngestRequest(logs=[str(cluster.write(tmp_path / "logs"))], out=tmp_path / "run"))
     assert run.table("least_differences").select(["sender", "receiver", "least_ns", "messages"]).to_pylist() == [
         # All times are whole ms, so that each may be 1 ms early.
         {"sender": "node-0", "receiver": "node-1", "least_ns": 31 * MS, "messages": 8},
@@ -190,7 +190,7 @@ def test_logs_without_connections_leave_clocks_unknown(tmp_path: Path) -> None:
     cluster = Cluster(2)
     cluster.forge(0, 10, 0, "first", None)
     cluster.observe(1, 10, 0, "first")
-    run, _ = ingest(IngestRequest(logs=cluster.write(tmp_path / "logs"), out=tmp_path / "run"))
+    run, _ = ingest(IngestRequest(logs=[str(cluster.write(tmp_path / "logs"))], out=tmp_path / "run"))
     assert {row["offset_ns"] for row in clocks(run).values()} == {None}
     assert run.manifest.tables["connections"] == run.manifest.tables["least_differences"] == 0
     assert warned(run).keys() == {"clocks_unknown"}
@@ -211,7 +211,7 @@ def test_a_host_that_only_listens_has_bounds_on_one_side(tmp_path: Path) -> None
     cluster.say(
         2, START_NS + 16_007 * MS + 1, "ChainSync.Client.DownloadedHeader", kind="x", **noticed, **addressed(2, 0)
     )
-    run, _ = ingest(IngestRequest(logs=cluster.write(tmp_path / "logs"), out=tmp_path / "run"))
+    run, _ = ingest(IngestRequest(logs=[str(cluster.write(tmp_path / "logs"))], out=tmp_path / "run"))
     row = clocks(run)["node-2"]
     assert (row["offset_ns"], row["low_ns"], row["high_ns"]) == (None, None, 7 * MS)
     assert "the clocks of node-2 are off is not known" in warned(run)["clocks_unknown"]
@@ -223,7 +223,7 @@ def test_a_clock_that_is_set_during_the_run_is_told_of(tmp_path: Path) -> None:
     for number, (a, b) in enumerate([(0, 1), (1, 2), (2, 3), (3, 0), (2, 1), (1, 0), (3, 2), (0, 3)]):
         ahead_ms = {2: 200.0} if number >= 4 else {}
         exchange(cluster, a, b, f"b{number}", 20_000.1 * number + 15_000, (5, 5), addressed, ahead_ms)
-    run, _ = ingest(IngestRequest(logs=cluster.write(tmp_path / "logs"), out=tmp_path / "run"))
+    run, _ = ingest(IngestRequest(logs=[str(cluster.write(tmp_path / "logs"))], out=tmp_path / "run"))
     assert "fit by no one setting of the clocks of node-2:" in warned(run)["clocks_moved"]
     assert clocks(run)["node-2"]["offset_ns"] is None
     assert clocks(run)["node-1"]["offset_ns"] is not None

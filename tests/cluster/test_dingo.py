@@ -147,7 +147,7 @@ def test_each_node_of_a_mixed_cluster_has_its_own_version(tmp_path: Path) -> Non
     ran = pa.table({"host": ["n0", "n1", "n2"], "name": ["old", "new", "old"]})
     parameters = {ROUND: 1, MIXED: ["old", "new"]}
     here = MeasuredHere(machine_facts(), (0, 40), parameters, {}, [], {"host_nodes": ran})
-    run, _ = ingest(IngestRequest(logs=logs, out=tmp_path / "run"), here=here)
+    run, _ = ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "run"), here=here)
     sides = both_sides([run], Side("", run.manifest))
     assert [(side.name, side.manifest.target.version) for side in sides] == [
         ("old", "0.70.1 abcdef0"),

@@ -47,7 +47,7 @@ def both(folder: Path, settings: tuple[str, ...], *, threads: int = 0) -> tuple[
     """The same simulation by way of its logs and direct."""
     profile = load_profile("value-only-10.5", settings)
     simulate(profile, 7, folder / "logs", quietly)
-    ingested, _ = ingest(IngestRequest(logs=folder / "logs", out=folder / "ingested"))
+    ingested, _ = ingest(IngestRequest(logs=[str(folder / "logs")], out=folder / "ingested"))
     direct, _ = simulate_direct(profile, 7, folder / "direct", quietly, threads=threads)
     return ingested, direct
 

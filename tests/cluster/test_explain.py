@@ -218,7 +218,7 @@ def test_without_connections_the_cause_is_not_known(tmp_path: Path) -> None:
             for host in (1, 2):
                 cluster.observe(host, 20 * number + 10, number, block)
         logs = cluster.write(tmp_path / f"{name}-logs")
-        runs.append(ingest(IngestRequest(logs=logs, out=tmp_path / name))[0])
+        runs.append(ingest(IngestRequest(logs=[str(logs)], out=tmp_path / name))[0])
     found = explain(*runs)
     assert not found.explained
     assert found.unknown == ["0.50 adoption", "0.96 adoption"]

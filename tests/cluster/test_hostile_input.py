@@ -149,6 +149,6 @@ def test_what_a_run_directory_must_not_hold_is_named_in_one_line(
     logs = cluster().write(tmp_path / "logs")
     change(logs)
     with pytest.raises(LogError, match=said) as raised:
-        ingest(IngestRequest(logs=logs, out=tmp_path / "run"))
+        ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "run"))
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "run").exists()

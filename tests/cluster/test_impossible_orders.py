@@ -34,7 +34,7 @@ def run_of(folder: Path, name: str, behind_ms: float = 0.0, leading_ms: float = 
             adopted_ms=adopted,
         )
     cluster.check(1, 210, started_ms=1.0, leading_ms=leading_ms)
-    return ingest(IngestRequest(logs=cluster.write(folder / f"{name}-logs"), out=folder / name))[0]
+    return ingest(IngestRequest(logs=[str(cluster.write(folder / f"{name}-logs"))], out=folder / name))[0]
 
 
 def warned_of(run: Run) -> list[str]:

@@ -33,7 +33,7 @@ def cluster() -> Cluster:
 
 
 def ingested(logs: Path, out: Path, **more: Any) -> tuple[Run, Ingested]:
-    return ingest(IngestRequest(logs=logs, out=out, **more))
+    return ingest(IngestRequest(logs=[str(logs)], out=out, **more))
 
 
 def content(run: Run) -> dict[str, list[dict[str, Any]]]:

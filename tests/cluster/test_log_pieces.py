@@ -45,7 +45,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def at_once(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of the run folder that one call makes."""
-    run, ingested = ingest(IngestRequest(logs=logs, out=tmp_path_factory.mktemp("at once") / "run", max_rejected=0.1))
+    run, ingested = ingest(
+        IngestRequest(logs=[str(logs)], out=tmp_path_factory.mktemp("at once") / "run", max_rejected=0.1)
+    )
     assert (ingested.rejected, sum(host.repeated for host in ingested.hosts)) == (2, 10)
     return bytes_of(run.path)
 
@@ -55,7 +57,7 @@ def shards_of(logs: Path, out: Path, of: int, seed: int = 0) -> Path:
     order = list(range(1, of + 1))
     random.Random(seed).shuffle(order)
     for number in order:
-        shard_done(Logs(logs=logs, max_rejected=0.1), f"{number}/{of}", out, lambda *_: None)
+        shard_done(Logs(logs=[str(logs)], max_rejected=0.1), f"{number}/{of}", out, lambda *_: None)
     return out
 
 
@@ -75,8 +77,8 @@ def test_so_have_the_tables_on_any_number_of_processes(
     of: int, workers: int, logs: Path, at_once: dict[str, bytes], tmp_path: Path
 ) -> None:
     found = survey(host_logs(logs).logs)
-    assert found == [surveyed(log.host, str(log.path)) for log in host_logs(logs).logs]
-    pieces = pieces_of(found, of, "path", tmp_path, 1)
+    assert found == [surveyed(log) for log in host_logs(logs).logs]
+    pieces = pieces_of(found, "path", tmp_path, 1, of)
     ingested = local(pieces, lambda outputs: merged_accounts(found, outputs, tmp_path), workers=workers)
     assert ingested.lines == 2 * (40 + 80 + 120 + 160) + 10 + 2
     for file, content in bytes_of(tmp_path).items():
@@ -86,7 +88,7 @@ def test_so_have_the_tables_on_any_number_of_processes(
 def test_no_piece_may_be_missing(logs: Path, tmp_path: Path) -> None:
     found = survey(host_logs(logs).logs)
     files = [one.file for one in found]
-    made = [accounts(files, 0, 1, "path", folder=tmp_path, threads=1, progress=lambda *_: None)]
+    made = [accounts(files, "", 0, 1, "path", folder=tmp_path, threads=1, progress=lambda *_: None)]
     with pytest.raises(LogError, match="the accounts of these logs' parts aren't those of 5 parts, one of each"):
         merged_accounts(found, [made[0][1:]], tmp_path)
     with pytest.raises(LogError, match="EOF while parsing"):
@@ -121,7 +123,7 @@ def test_a_part_that_is_not_as_it_was_written_is_named_and_made_anew(
     with pytest.raises(PieceError, match=rf"^{re.escape(str(part))}: not as it was written: damaged or cut\. Run slot"):
         merged(shards, tmp_path / "run", lambda *_: None)
     assert not list(tmp_path.glob("*run*"))
-    asked = Logs(logs=logs, max_rejected=0.1)
+    asked = Logs(logs=[str(logs)], max_rejected=0.1)
     assert sorted(shard_done(asked, f"{one}/2", shards, lambda *_: None).found for one in (1, 2)) == [0, 1]
     merged(shards, tmp_path / "run", lambda *_: None)
     assert bytes_of(tmp_path / "run") == at_once
@@ -150,14 +152,14 @@ def test_ctrl_c_leaves_nothing_of_a_piece_or_a_run(logs: Path, tmp_path: Path) -
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        shard_done(Logs(logs=logs, max_rejected=0.1), "1/1", tmp_path / "shards", stop)
+        shard_done(Logs(logs=[str(logs)], max_rejected=0.1), "1/1", tmp_path / "shards", stop)
     assert bytes_of(tmp_path / "shards").keys() == {"shards.json"}
     assert not list((tmp_path / "shards" / "outputs").iterdir())
     shards_of(logs, tmp_path / "shards", 1)
     with pytest.raises(KeyboardInterrupt):
         merged(tmp_path / "shards", tmp_path / "run", stop)
     with pytest.raises(KeyboardInterrupt):
-        ingest(IngestRequest(logs=logs, out=tmp_path / "run"), stop)
+        ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "run"), stop)
     assert [one.name for one in tmp_path.iterdir()] == ["shards"]
 
 
@@ -173,4 +175,4 @@ def test_logs_that_change_between_shards_are_refused(tmp_path: Path) -> None:
     before = survey(host_logs(logs).logs)
     log.write_bytes(log.read_bytes().replace(b"slot", b"slut"))
     with pytest.raises(LogError, match="node-0/stdout: was put in another's place or cut"):
-        accounts([one.file for one in before], 0, 1, "path", folder=tmp_path, threads=1, progress=lambda *_: None)
+        accounts([one.file for one in before], "", 0, 1, "path", folder=tmp_path, threads=1, progress=lambda *_: None)

@@ -64,7 +64,7 @@ def made_up(folder: Path, seed: int, *, slower: float = 1.0, blocks: int = 120) 
                     adopted_ms=fetched + 70 * own[4],
                 )
         previous = name
-    return ingest(IngestRequest(logs=cluster.write(folder / f"logs-{seed}"), out=folder / f"run-{seed}"))[0]
+    return ingest(IngestRequest(logs=[str(cluster.write(folder / f"logs-{seed}"))], out=folder / f"run-{seed}"))[0]
 
 
 def verdicts(comparison: Comparison) -> dict[str, str]:

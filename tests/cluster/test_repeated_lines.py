@@ -44,7 +44,7 @@ def warned(run: Run) -> list[str]:
 
 @pytest.fixture
 def plain(tmp_path: Path) -> Run:
-    return ingest(IngestRequest(logs=cluster().write(tmp_path / "plain"), out=tmp_path / "plain-run"))[0]
+    return ingest(IngestRequest(logs=[str(cluster().write(tmp_path / "plain"))], out=tmp_path / "plain-run"))[0]
 
 
 def test_nothing_is_left_out_of_a_log_without_repeats(plain: Run) -> None:
@@ -63,7 +63,7 @@ def test_pieces_that_overlap(tmp_path: Path, plain: Run, overlap: int, *, packed
         for piece in (first, second):
             piece.with_suffix(piece.suffix + ".gz").write_bytes(gzip.compress(piece.read_bytes()))
             piece.unlink()
-    run, ingested = ingest(IngestRequest(logs=logs, out=tmp_path / "run"))
+    run, ingested = ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "run"))
     assert repeated(run) == {"node-0": 0, "node-1": overlap}
     assert rows(run) == rows(plain)
     assert ingested.lines == 2 * 80 + overlap
@@ -78,7 +78,7 @@ def test_a_piece_that_begins_as_another(tmp_path: Path, plain: Run) -> None:
     logs = cluster().write(tmp_path / "logs")
     (whole,) = (logs / "node-0").iterdir()
     (logs / "node-0" / "stdout.earlier").write_text("".join(whole.read_text().splitlines(keepends=True)[:30]))
-    run, _ = ingest(IngestRequest(logs=logs, out=tmp_path / "run"))
+    run, _ = ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "run"))
     assert repeated(run) == {"node-0": 30, "node-1": 0}
     assert rows(run) == rows(plain)
 
@@ -89,7 +89,7 @@ def test_lines_that_a_collector_sent_again(tmp_path: Path, plain: Run) -> None:
     lines = log.read_text().splitlines(keepends=True)
     # A batch of ten twice, one line three times, and the last line once more.
     log.write_text("".join([*lines[:30], *lines[20:30], *lines[30:50], lines[49], lines[49], *lines[50:], lines[-1]]))
-    run, _ = ingest(IngestRequest(logs=logs, out=tmp_path / "run"))
+    run, _ = ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "run"))
     assert repeated(run) == {"node-0": 13, "node-1": 0}
     assert rows(run) == rows(plain)
 
@@ -106,7 +106,7 @@ def test_repeats_that_lie_far_apart_are_told_of(tmp_path: Path) -> None:
     lines = log.read_text().splitlines(keepends=True)
     near, far = filler(3 << 20), filler(5 << 20)
     log.write_text("".join([*lines[:40], near, *lines[36:40], far, *lines[32:36], *lines[40:]]))
-    run, _ = ingest(IngestRequest(logs=logs, out=tmp_path / "run"))
+    run, _ = ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "run"))
     assert repeated(run)["node-0"] == 4
     (text,) = warned_of(run)
     assert (
@@ -118,13 +118,13 @@ def test_repeats_that_lie_far_apart_are_told_of(tmp_path: Path) -> None:
 def test_how_a_file_is_divided_doesnt_matter(tmp_path: Path) -> None:
     made = cluster(100, 3_000)
     logs = made.write(tmp_path / "logs")
-    plain = ingest(IngestRequest(logs=logs, out=tmp_path / "plain"))[0]
+    plain = ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "plain"))[0]
     (log,) = (logs / "node-0").iterdir()
     text = log.read_text()
     # Three pieces: the repeats lie on both sides of where the first ends.
     third = 45 << 20
     assert 500_000 < len(text) < 2 << 20
     log.write_text(filler(third - len(text)) + text + text + filler(2 * third))
-    run, _ = ingest(IngestRequest(logs=logs, out=tmp_path / "run", threads=2))
+    run, _ = ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "run", threads=2))
     assert repeated(run) == {"node-0": text.count("\n"), "node-1": 0}
     assert rows(run) == rows(plain)

@@ -107,7 +107,7 @@ def test_the_page_draws_offline_and_a_run_can_be_switched_off(tmp_path: Path) ->
         made = slotmark("simulate", profile, "--slots", "300", "-o", tmp_path / "logs" / name)
         assert made.returncode == 0, made.stderr
         (tmp_path / "logs" / name / "node-7").rename(tmp_path / "logs" / name / "node-7 <script>alert(7)<")
-        opened.append(ingest(IngestRequest(logs=tmp_path / "logs" / name, out=tmp_path / name, target=NASTY))[0])
+        opened.append(ingest(IngestRequest(logs=[str(tmp_path / "logs" / name)], out=tmp_path / name, target=NASTY))[0])
     comparison = compare(opened, filters=[])
     page_file, pdf, brief, data, *_ = write_report(comparison_document(comparison), comparison, tmp_path / "report")
     assert page_file.stat().st_size < 3_000_000
@@ -177,6 +177,6 @@ def test_runs_of_other_work_are_refused(tmp_path: Path) -> None:
     other = Cluster(2)
     other.forge(0, 10, 0, "root", None)
     other.forge(0, 30, 1, "tip", "root")
-    second, _ = ingest(IngestRequest(logs=other.write(tmp_path / "logs"), out=tmp_path / "run"))
+    second, _ = ingest(IngestRequest(logs=[str(other.write(tmp_path / "logs"))], out=tmp_path / "run"))
     with pytest.raises(ComparisonError, match="hosts is 3 and 2"):
         compare([first, second])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.benches.cluster import ingest as ingesting
+from slotmark.benches.cluster import log_places
 from slotmark.benches.cluster.ingest import ingest
 from slotmark.benches.cluster.logs import HostLogs, host_logs
 from slotmark.benches.cluster.requests import IngestRequest
@@ -27,7 +27,7 @@ def _during(logs: Path, out: Path, change: Callable[[Path], object]) -> Run:
         if changes:
             changes.pop()(_log(logs))
 
-    return ingest(IngestRequest(logs=logs, out=out, threads=1), on_step)[0]
+    return ingest(IngestRequest(logs=[str(logs)], out=out, threads=1), on_step)[0]
 
 
 def _begun_anew(log: Path) -> None:
@@ -72,15 +72,15 @@ def test_a_log_that_goes_before_it_is_read_is_refused(tmp_path: Path, monkeypatc
         _log(folder).unlink()
         return found
 
-    monkeypatch.setattr(ingesting, "host_logs", found_and_gone)
+    monkeypatch.setattr(log_places, "host_logs", found_and_gone)
     with pytest.raises(LogError, match="a log was there and can't be read"):
-        ingest(IngestRequest(logs=logs, out=tmp_path / "run"))
+        ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 
 
 def test_of_a_log_that_grows_what_was_there_is_read(tmp_path: Path) -> None:
     logs = cluster().write(tmp_path / "logs")
-    before = ingest(IngestRequest(logs=logs, out=tmp_path / "before"))[0]
+    before = ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "before"))[0]
     more = _log(cluster(last=200).write(tmp_path / "more")).read_bytes()
     whole = _log(logs).read_bytes()
     assert more.startswith(whole)

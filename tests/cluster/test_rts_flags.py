@@ -29,7 +29,7 @@ def logs(folder: Path, node: object) -> Path:
 
 
 def ingested(folder: Path, node: object) -> Run:
-    return ingest(IngestRequest(logs=logs(folder, node), out=folder.with_suffix(".run")))[0]
+    return ingest(IngestRequest(logs=[str(logs(folder, node))], out=folder.with_suffix(".run")))[0]
 
 
 def differing(runs: list[Run]) -> list[str]:

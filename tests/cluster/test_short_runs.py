@@ -75,7 +75,7 @@ def test_a_named_set_gives_way_as_its_conditions_do_and_an_unknown_one_is_left_t
     logs = cluster.write(tmp_path / "logs")
     asked = ["epoch3+", "unitary", "model", "fromslot-20k", "no-such-set"]
     (logs / "profile.json").write_text(json.dumps({"analysis": {"filters": asked}}))
-    run, _ = ingest(IngestRequest(logs=logs, out=tmp_path / "run"))
+    run, _ = ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "run"))
     assert run.manifest.parameters["filters"] == ["unitary", "model", "no-such-set"]
     (warning,) = [one for one in run.manifest.warnings if one.kind == "filters_left_out"]
     assert "epoch3+ and fromslot-20k" in warning.text

@@ -297,7 +297,7 @@ def simulated(
 ) -> Iterable[tuple[Truth, Analysis]]:
     folder = tmp_path_factory.mktemp("truth")
     simulate(load_profile("value-only-10.5", request.param), 11, folder / "logs", lambda _done, _total: None)
-    run, ingested = ingest(IngestRequest(logs=folder / "logs", out=folder / "run"))
+    run, ingested = ingest(IngestRequest(logs=[str(folder / "logs")], out=folder / "run"))
     assert not ingested.rejected
     with Analysis(run, filters=[]) as analysis:
         yield Truth(folder / "logs"), analysis

@@ -123,7 +123,7 @@ def test_it_is_so_with_clocks_corrected_and_nodes_started_anew(tmp_path: Path) -
     lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
     half = len(lines) // 2
     log.write_text("".join([*lines[:half], *(_started_anew(line) for line in lines[half:])]), encoding="utf-8")
-    corrected, _ = ingest(IngestRequest(logs=logs, out=tmp_path / "run", correct_clocks=True))
+    corrected, _ = ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "run", correct_clocks=True))
     assert any(row["correction_ns"] for row in corrected.table("clocks").to_pylist())
     refuse_unlike(corrected, "slot_rows", SLOTS)
     assert min(filter(None, refuse_unlike(corrected, "usage_rows", USAGE)["allocated"].to_pylist())) < 0

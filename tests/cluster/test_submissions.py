@@ -63,7 +63,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         "inclusions": pa.Table.from_pylist(inclusions, INCLUSIONS_SCHEMA),
     }
     here = MeasuredHere(machine_facts(), (5, 40), {}, {"measured": ["SlotGEq 5", "SlotLEq 40"]}, [], tables)
-    return ingest(IngestRequest(logs=logs(folder / "logs"), out=folder / "run"), lambda _done, _total: None, here)[0]
+    return ingest(
+        IngestRequest(logs=[str(logs(folder / "logs"))], out=folder / "run"), lambda _done, _total: None, here
+    )[0]
 
 
 def test_waits_are_counted_from_when_a_transaction_was_due(run: Run) -> None:
@@ -87,7 +89,7 @@ def test_what_was_due_outside_the_measurement_is_left_out(run: Run) -> None:
 
 
 def test_runs_into_which_nothing_was_submitted_have_no_such_rows(run: Run, tmp_path: Path) -> None:
-    without, _ = ingest(IngestRequest(logs=logs(tmp_path / "logs", forged_ms=59.5), out=tmp_path / "without"))
+    without, _ = ingest(IngestRequest(logs=[str(logs(tmp_path / "logs", forged_ms=59.5))], out=tmp_path / "without"))
     with Analysis(without) as analysis:
         assert analysis.samples("submission_to_block").table.num_rows == 0
     shown = CliRunner().invoke(app, ["show", str(without.path)])
@@ -110,13 +112,13 @@ def test_what_the_profile_would_analyse_later_than_the_run_lasted_gives_way_to_t
     ]
     here = MeasuredHere(machine_facts(), (5, 40), {}, {"measured": ["SlotGEq 5", "SlotLEq 40"]}, [], {})
     asked = logs(tmp_path / "logs", filters=filters)
-    live, _ = ingest(IngestRequest(logs=asked, out=tmp_path / "live"), lambda _done, _total: None, here)
+    live, _ = ingest(IngestRequest(logs=[str(asked)], out=tmp_path / "live"), lambda _done, _total: None, here)
     (warning,) = [one for one in live.manifest.warnings if one.kind == "filters_left_out"]
     assert "before what the profile's EpochGEq 2 would have analysed; slots 5 to 40" in warning.text
     with Analysis(live) as analysis:
         assert [str(one) for one in analysis.filters] == ["SlotGEq 7", "SlotGEq 5", "SlotLEq 40"]
         assert analysis.samples("adopted_by_100").table.num_rows > 0
-    imported, _ = ingest(IngestRequest(logs=asked, out=tmp_path / "imported"))
+    imported, _ = ingest(IngestRequest(logs=[str(asked)], out=tmp_path / "imported"))
     assert [one.kind for one in imported.manifest.warnings].count("filters_left_out") == 1
     with Analysis(imported) as analysis:
         assert [str(one) for one in analysis.filters] == ["SlotGEq 7"]
@@ -126,8 +128,8 @@ def test_what_the_profile_would_analyse_later_than_the_run_lasted_gives_way_to_t
 def test_a_run_of_ones_own_has_the_versions_that_its_logs_tell_not_those_of_the_bed(tmp_path: Path) -> None:
     here = MeasuredHere(machine_facts(), (5, 40), {}, {}, [], {})
     asked = logs(tmp_path / "logs")
-    live, _ = ingest(IngestRequest(logs=asked, out=tmp_path / "live"), lambda _done, _total: None, here)
-    imported, _ = ingest(IngestRequest(logs=asked, out=tmp_path / "imported"))
+    live, _ = ingest(IngestRequest(logs=[str(asked)], out=tmp_path / "live"), lambda _done, _total: None, here)
+    imported, _ = ingest(IngestRequest(logs=[str(asked)], out=tmp_path / "imported"))
     assert (imported.manifest.target.version, imported.manifest.target.toolchain) == ("10.5.0", "ghc 9.6.5")
     assert (live.manifest.target.version, live.manifest.target.commit, live.manifest.target.toolchain) == ("", "", "")
     assert not [name for name in live.manifest.versions if name.startswith("target")]

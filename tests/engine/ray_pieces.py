@@ -1,4 +1,4 @@
-"""Pieces of tests on a Ray cluster, by a process of one of its machines: ray_pieces.py WORK OUT HOW_MANY FOLDER prints their outputs."""
+"""Pieces of tests on a Ray cluster, by a process of one of its machines: ray_pieces.py WORK OUT HOW_MANY FOLDER [HOST] prints their outputs."""
 
 import json
 import sys
@@ -11,9 +11,10 @@ from slotmark.errors import SlotmarkError
 from tests.engine import works
 
 
-def main(work: str, out: str, number: str, folder: str) -> None:
+def main(work: str, out: str, number: str, folder: str, host: str = "") -> None:
     pieces = [
-        Piece(work=getattr(works, work), inputs=(one, folder), label=f"number {one}") for one in range(int(number))
+        Piece(work=getattr(works, work), inputs=(one, folder), label=f"number {one}", host=host)
+        for one in range(int(number))
     ]
     remark = partial(print, file=sys.stderr)
     try:

@@ -14,10 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from slotmark import open_run
+from slotmark.benches.cluster.ingest import ingest
 from slotmark.benches.cluster.question import Question, answered
+from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.engine import Piece
 from slotmark.engine import ray as on_ray_module
 from slotmark.errors import EngineError
+from tests.cluster.made_up_logs import Cluster as LoggingCluster
+from tests.cluster.test_forecast import SMALL, replays
 from tests.conftest import REPO, slotmark
 from tests.engine import ray_cluster, works
 from tests.engine.ray_cluster import Cluster, Machine
@@ -260,6 +265,65 @@ def test_a_node_that_is_lost_and_comes_back_with_another_slotmark(cluster: Clust
         cluster.start(cluster.b)
 
 
+def test_pieces_of_a_host_that_is_lost_are_told_and_done_when_it_is_back(cluster: Cluster, tmp_path: Path) -> None:
+    process = pieces(cluster, "held", tmp_path / "out", "2", tmp_path, "b")
+    waited(lambda: len(begun(tmp_path)) == 2, process)
+    assert not cluster.a.named(WORKER)
+    assert cluster.b.kill("raylet/raylet") == 1
+    said = process.communicate(timeout=240)[1]
+    assert re.search(
+        r"^PieceError: number 1 \(the piece works\.held-\w{12}\): given up by Ray: ", said, re.MULTILINE
+    ), said
+    cluster.b.end_processes()
+    cluster.start(cluster.b)
+    (tmp_path / "go").touch()
+    printed, said = pieces(cluster, "held", tmp_path / "out", "2", tmp_path, "b").communicate(timeout=240)
+    assert json.loads(printed) == [0, 1], said
+    assert said.startswith("1 of 2 pieces were finished before.\n")
+
+
+def test_logs_are_read_where_they_lie(cluster: Cluster, tmp_path: Path) -> None:
+    """Each by the node that its host is; what travels is parts of tables."""
+    made = LoggingCluster(2)
+    for host in range(2):
+        for slot in range(100, 160):
+            made.check(host, slot)
+    logs = made.write(tmp_path / "logs")
+    for place, name in enumerate(ray_cluster.MACHINES):
+        (logs / f"node-{place}").rename(logs / name)
+    alone = ingest(IngestRequest(logs=[str(logs)], out=tmp_path / "alone" / "run"))[0]
+    where = [f"{name}:{logs / name}" for name in ray_cluster.MACHINES]
+    genesis = logs / "genesis" / "genesis.shelley.json"
+    run = tmp_path / "run"
+    done = cluster.slotmark("ingest", *where, "--genesis", genesis, "-o", run, "--engine", "ray")
+    assert done.returncode == 0, done.stderr
+    assert bytes_of(run / "tables") == bytes_of(alone.path / "tables")
+    assert re.findall(r"\(198\.18\.0\.(\d)\): 1 piece, ", done.stderr) == ["1", "2"]
+    assert [source.path for source in open_run(run).manifest.sources] == [f"{one}/stdout" for one in where]
+    assert [one.name for one in run.parent.iterdir() if one.name.startswith(".")] == []
+    refused = cluster.slotmark("ingest", "c:/logs", "--genesis", genesis, "-o", tmp_path / "no", "--engine", "ray")
+    assert refused.returncode == 2
+    assert "slotmark: c: 0 nodes of the Ray cluster are that host, 1 expected. Nodes are a, b; " in refused.stderr
+
+
+def test_simulations_of_several_seeds_are_those_of_this_machine(cluster: Cluster, tmp_path: Path) -> None:
+    asked = ["simulate", "value-only-5", "--set", "slots=300", "--direct", "--repeat", "2"]
+    done = cluster.slotmark(*asked, "-o", tmp_path / "ray", "--engine", "ray")
+    assert done.returncode == 0, done.stderr
+    assert slotmark(*asked, "-o", tmp_path / "local").returncode == 0
+    assert bytes_of(tmp_path / "ray") == bytes_of(tmp_path / "local")
+
+
+def test_a_forecast_is_that_of_this_machine(cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
+    sides = [replays(tmp_path / "replays", name, seed=1, tick=tick) for name, tick in (("old", 1.0), ("new", 1.2))]
+    asked = ["forecast", *sides, "--profile", tmp_path / "small.toml", "--seeds", "2"]
+    done = cluster.slotmark(*asked, "-o", tmp_path / "ray", "--engine", "ray")
+    assert done.returncode == 0, done.stderr
+    assert slotmark(*asked, "-o", tmp_path / "local").returncode == 0
+    assert bytes_of(tmp_path / "ray") == bytes_of(tmp_path / "local")
+
+
 def test_the_token_is_in_no_file(cluster: Cluster) -> None:
     """Of all that the tests before have left: a report, what our driver and Ray's own processes wrote."""
     kept = cluster.folder / "cut"
@@ -405,3 +469,16 @@ def test_a_worker_of_another_version_does_no_piece(monkeypatch: pytest.MonkeyPat
     found = on_ray_module._in_worker(piece, ("0.1.0", "this", "3.11"))[0]
     assert isinstance(found, EngineError)
     assert "joined the cluster with another version" in str(found)
+
+
+def test_a_node_that_does_not_answer_is_not_one_of_another_version() -> None:
+    """Ray counts a node for a while after its end."""
+    here = on_ray_module.Node(host="a", ray="2.60.0", python="3.11.2", slotmark="0.1.0", secured=True)
+    lost = on_ray_module.Node(address="198.18.0.2", fault="no answer: The node died.")
+    cluster = on_ray_module.Cluster(address="198.18.0.1:6379", here=here, nodes=[here, lost])
+    with pytest.raises(EngineError) as refused:
+        on_ray_module.refuse(cluster, insecure=False, labels={})
+    assert str(refused.value) == (
+        "198.18.0.2: this node of the Ray cluster doesn't answer (no answer: The node died). It may have been lost a moment ago: Ray counts a "
+        "node for some 20 s after its end. Wait and run the same command again, or end it there with `ray stop`."
+    )

@@ -66,6 +66,11 @@ def killed_at_first(number: int, folder: str) -> int:
     return number
 
 
+def nothing(number: int, _folder: str) -> int:
+    """Is done at once."""
+    return number
+
+
 def held(number: int, folder: str) -> int:
     """Notes that it has begun, and waits until it may go on; number 0 may at once."""
     (Path(folder) / f"begun-{number}-{os.getpid()}").touch()

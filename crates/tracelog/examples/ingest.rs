@@ -25,7 +25,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     fs::create_dir_all(&tables)?;
     let threads = threads.first().map_or(Ok(2), |text| text.parse())?;
     let began = Instant::now();
-    let done = ingest(&sources, &Reading { tables, threads, host_from: HostFrom::Path }, &|_, _| ControlFlow::Continue(()))?;
+    let done =
+        ingest(&sources, &Reading { tables, threads, host_from: HostFrom::Path, elsewhere: None }, &|_, _| ControlFlow::Continue(()))?;
     let seconds = began.elapsed().as_secs_f64();
     println!(
         "{} lines, {} rejected, {:.1} MB in {seconds:.3} s: {:.0} MB/s",

@@ -89,7 +89,7 @@ fn main() -> Outcome {
         let tables = tempfile::tempdir()?;
         let source = |path: &PathBuf| Source { host: path.display().to_string(), path: path.clone() };
         let sources: Vec<Source> = files.iter().map(source).collect();
-        let reading = Reading { tables: tables.path().into(), threads: 1, host_from: HostFrom::Path };
+        let reading = Reading { tables: tables.path().into(), threads: 1, host_from: HostFrom::Path, elsewhere: None };
         let began = cpu_seconds()?;
         ingest(&sources, &reading, &|_, _| ControlFlow::Continue(()))?;
         times[4].push(cpu_seconds()? - began);

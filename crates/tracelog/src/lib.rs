@@ -13,6 +13,7 @@ mod digest;
 #[cfg(feature = "ingest")]
 mod ingest;
 mod json;
+mod log;
 mod messages;
 #[cfg(feature = "ingest")]
 mod reader;
@@ -40,6 +41,7 @@ pub use dialects::{Entry, Seen, read_line};
 pub use digest::SourceDigest;
 #[cfg(feature = "ingest")]
 pub use ingest::{HostFrom, IngestError, Progress, Reading, Source, Surveyed, ingest, merge, read, survey};
+pub use log::Elsewhere;
 pub use messages::{
     Address, AnyTransactions, Block, Body, Connection, Datum, Form, Ledger, MempoolSize, Message, Out, Peer, Point, SelectView, Slot,
     Thread, Tip, Transaction, TransactionList, Transactions, Version, forms, hex, namespaces,

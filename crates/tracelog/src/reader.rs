@@ -1,16 +1,15 @@
 //! A stretch of a log file, line by line: plain, gzip or zstd.
 
 use std::cell::Cell;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take};
+use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
-use std::path::Path;
 use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
 use memchr::{memchr, memrchr};
 use serde::{Deserialize, Serialize};
 
+use crate::log::Log;
 use crate::reason::Reason;
 
 /// Bytes that are read at once: few enough to stay near the CPU until they were hashed and parsed.
@@ -32,10 +31,10 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+    pub(crate) fn of(log: Log<'_>, bytes: u64) -> io::Result<Self> {
         let mut start = [0; 4];
         let mut read = 0;
-        let mut file = File::open(path)?;
+        let mut file = log.open(0..bytes.min(4))?;
         while read < start.len() {
             match file.read(&mut start[read..])? {
                 0 => break,
@@ -46,7 +45,7 @@ impl Packing {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd] => Self::Zstd,
             _ if read == 0 => Self::Plain,
-            _ => match path.extension().and_then(|extension| extension.to_str()) {
+            _ => match log.extension() {
                 Some("gz") => Self::Gzip,
                 Some("zst") => Self::Zstd,
                 _ => Self::Plain,
@@ -55,42 +54,52 @@ impl Packing {
     }
 }
 
-/// Counts the packed bytes that were taken out of a file.
-struct Counted {
-    file: BufReader<Take<File>>,
-    taken: Rc<Cell<u64>>,
+/// What was taken out of a packed file.
+#[derive(Default)]
+struct Taken {
+    bytes: Cell<u64>,
+    /// True where the file itself couldn't be read: what came before that is not all that there is.
+    failed: Cell<bool>,
 }
 
-impl Read for Counted {
+/// Counts the packed bytes that were taken out of a file.
+struct Counted<'a> {
+    file: BufReader<Box<dyn Read + 'a>>,
+    taken: Rc<Taken>,
+}
+
+impl Counted<'_> {
+    fn note(&self, taken: u64) {
+        self.taken.bytes.set(self.taken.bytes.get() + taken);
+    }
+}
+
+impl Read for Counted<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.taken.set(self.taken.get() + read as u64);
+        let read = self.file.read(buffer).inspect_err(|_| self.taken.failed.set(true))?;
+        self.note(read as u64);
         Ok(read)
     }
 }
 
-impl BufRead for Counted {
+impl BufRead for Counted<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.file.fill_buf()
+        self.file.fill_buf().inspect_err(|_| self.taken.failed.set(true))
     }
 
     fn consume(&mut self, amount: usize) {
-        self.taken.set(self.taken.get() + amount as u64);
+        self.note(amount as u64);
         self.file.consume(amount);
     }
 }
 
 /// Opens a file's content from an offset on; only plain files have other offsets than 0. `taken` counts packed bytes.
-fn open(path: &Path, packing: Packing, bytes: u64, from: u64, taken: &Rc<Cell<u64>>) -> io::Result<Box<dyn Read>> {
-    let mut file = File::open(path)?;
+fn open<'a>(log: Log<'a>, packing: Packing, bytes: u64, from: u64, taken: &Rc<Taken>) -> io::Result<Box<dyn Read + 'a>> {
     let counted = |file| Counted { file: BufReader::with_capacity(READ_BYTES, file), taken: Rc::clone(taken) };
     Ok(match packing {
-        Packing::Plain => {
-            file.seek(SeekFrom::Start(from))?;
-            Box::new(file.take(bytes.saturating_sub(from)))
-        }
-        Packing::Gzip => Box::new(MultiGzDecoder::new(counted(file.take(bytes)))),
-        Packing::Zstd => Box::new(zstd::Decoder::with_buffer(counted(file.take(bytes)))?),
+        Packing::Plain => log.open(from..bytes)?,
+        Packing::Gzip => Box::new(MultiGzDecoder::new(counted(log.open(0..bytes)?))),
+        Packing::Zstd => Box::new(zstd::Decoder::with_buffer(counted(log.open(0..bytes)?))?),
     })
 }
 
@@ -169,7 +178,7 @@ impl Batch {
 /// Of the file its first `bytes` are read: a log may grow meanwhile. Where packed content is damaged, what came before it is given, the part
 /// of a line before it too.
 pub(crate) fn lines<E: From<io::Error>>(
-    path: &Path,
+    log: Log<'_>,
     packing: Packing,
     bytes: u64,
     range: Range<u64>,
@@ -178,9 +187,9 @@ pub(crate) fn lines<E: From<io::Error>>(
 ) -> Result<Extent, E> {
     // A range that doesn't begin with the file begins behind the first line end at or after the byte before it.
     let from = range.start.saturating_sub(1);
-    let taken = Rc::new(Cell::new(0));
+    let taken = Rc::new(Taken::default());
     let mut damage = None;
-    let mut source = open(path, packing, bytes, from, &taken)?;
+    let mut source = open(log, packing, bytes, from, &taken)?;
     let mut buffer = vec![0; READ_BYTES];
     let (mut held, mut offset, mut number) = (0, from, 0);
     let mut skipping = range.start > 0;
@@ -201,9 +210,9 @@ pub(crate) fn lines<E: From<io::Error>>(
         let read = match source.read(&mut buffer[held..]) {
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if packing == Packing::Plain => return Err(error.into()),
+            Err(error) if packing == Packing::Plain || taken.failed.get() => return Err(error.into()),
             Err(error) => {
-                damage = Some(Damage { at: taken.get(), error });
+                damage = Some(Damage { at: taken.bytes.get(), error });
                 0
             }
         };
@@ -241,13 +250,15 @@ pub(crate) fn lines<E: From<io::Error>>(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use proptest::prelude::*;
 
     fn all(path: &Path, range: Range<u64>) -> Vec<(u64, Vec<u8>)> {
         let mut found = Vec::new();
         lines(
-            path,
+            Log::new(path, None),
             Packing::Plain,
             u64::MAX,
             range,

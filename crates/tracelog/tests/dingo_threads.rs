@@ -52,7 +52,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 fn ingested(log: &Path, tables: &Path, threads: usize) -> (Ingested, BTreeMap<String, Vec<u8>>) {
     fs::create_dir(tables).unwrap();
     let sources = vec![Source { host: "n1".into(), path: log.into() }];
-    let reading = Reading { tables: tables.into(), threads, host_from: HostFrom::Path };
+    let reading = Reading { tables: tables.into(), threads, host_from: HostFrom::Path, elsewhere: None };
     let done = ingest(&sources, &reading, &|_, _| ControlFlow::Continue(())).unwrap();
     let named = files(tables).into_iter().map(|(path, bytes)| (path[tables.display().to_string().len()..].to_owned(), bytes));
     (done, named.collect())

@@ -10,6 +10,7 @@ import typer
 from slotmark.cli.console import progress, talk
 from slotmark.errors import ArgumentError
 from slotmark.numbers import fixed, megabytes
+from slotmark.places import folder_of
 
 app = typer.Typer(help="Look into a chain, check it, or forge one.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -92,7 +93,7 @@ def synth(
         ),
     ],
     blocks: Annotated[int, typer.Option(min=1, help="How many blocks.")],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="The new folder.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="The new folder.", parser=folder_of)],
     script: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="For --workload script: its text envelope, as cardano-cli has it (.plutus)."),

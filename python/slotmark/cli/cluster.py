@@ -11,6 +11,7 @@ from slotmark.benches.cluster.requests import ProfileOption, set_option
 from slotmark.cli import live
 from slotmark.cli.console import progress, talk
 from slotmark.cli.requests import from_requests
+from slotmark.places import folder_of
 
 app = typer.Typer(
     help="Run a cluster of real nodes on this machine; make what it needs, and check that.",
@@ -23,7 +24,7 @@ app = typer.Typer(
 @from_requests
 def create(
     profile: ProfileOption,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="The new folder.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="The new folder.", parser=folder_of)],
     hosts: Annotated[
         int | None, typer.Option(min=1, help="Hosts, instead of the profile's; its topology rule is applied to them.")
     ] = None,

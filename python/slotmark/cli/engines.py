@@ -11,6 +11,7 @@ import typer
 from slotmark.cli.console import print_table, talk
 from slotmark.errors import ArgumentError
 from slotmark.numbers import plain
+from slotmark.places import Place
 
 if TYPE_CHECKING:
     from slotmark.engine import Engine
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 EngineName = Annotated[
     Literal["local", "ray"],
-    typer.Option("--engine", help="What does the simulations: this machine, or the Ray cluster that it is a node of."),
+    typer.Option("--engine", help="What does the work: this machine, or the Ray cluster that it is a node of."),
 ]
 InsecureRay = Annotated[
     bool, typer.Option("--insecure-ray", help="Use a Ray cluster that asks for no token; the report notes it.")
@@ -48,7 +49,9 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def chosen(name: str, out: Path | None, *, insecure: bool, labels: Sequence[str] | None) -> Iterator[Chosen]:
+def chosen(
+    name: str, out: Path | None, *, insecure: bool, labels: Sequence[str] | None, kept: Path | None = None
+) -> Iterator[Chosen]:
     """Makes an engine from its options.
 
     Args:
@@ -56,6 +59,7 @@ def chosen(name: str, out: Path | None, *, insecure: bool, labels: Sequence[str]
         out: The folder that the command writes to; Ray's keeps what is finished in it until the end.
         insecure: Whether ``--insecure-ray`` was given.
         labels: The values of ``--ray-label``.
+        kept: The folder that Ray's keeps it in, where that isn't one in ``out``.
 
     Yields:
         The engine.
@@ -78,12 +82,17 @@ def chosen(name: str, out: Path | None, *, insecure: bool, labels: Sequence[str]
     from slotmark.engine.ray import forget, on_ray
     from slotmark.warnings import insecure_ray
 
-    folder = out / FOLDER
+    folder = kept or out / FOLDER
     with on_ray(
         folder, insecure=insecure, labels=_labels(labels or ()), checked=_print_checked, remark=talk.remark
     ) as engine:
         yield Chosen(engine, "pieces", [insecure_ray()] if insecure else [])
     forget(folder)
+
+
+def kept_beside(out: Place) -> Path:
+    """The folder beside a new run in which finished pieces are kept until all are; of one in a store it is in this folder."""
+    return (out.parent if isinstance(out, Path) else Path()) / f".{out.name}{FOLDER}"
 
 
 def _labels(given: Sequence[str]) -> dict[str, str]:

@@ -6,12 +6,15 @@ import typer
 
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.cli.console import progress, talk
+from slotmark.cli.engines import Chosen, EngineName, InsecureRay, RayLabels, chosen, kept_beside
 from slotmark.cli.requests import from_requests
-from slotmark.cli.shards import ShardOption, print_shard
+from slotmark.cli.shards import ShardOption, print_shard, shared_folder
 from slotmark.errors import ArgumentError
 from slotmark.numbers import megabytes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from slotmark.benches.cluster.ingested import Ingested
     from slotmark.run import Run
 
@@ -21,27 +24,41 @@ def ingest(
     request: IngestRequest,
     *,
     shard: ShardOption = None,
+    engine: EngineName = "local",
+    insecure_ray: InsecureRay = False,
+    ray_labels: RayLabels = None,
     as_json: Annotated[bool, typer.Option("--json", help="With --shard: print what was done as JSON.")] = False,
 ) -> None:
     """Read the logs of every host of a cluster into a run folder: typed tables, every line accounted for."""
-    from slotmark.benches.cluster.ingest import ingest as run_ingest
     from slotmark.benches.cluster.ingest import shard_done
 
     if as_json and shard is None:
         raise ArgumentError("--json: is of --shard here; of a run folder it is slotmark show RUN --json. Leave it out.")
-    with progress("MB") as step:
+    if shard is not None:
+        folder = shared_folder(request.out, engine)
+        with progress("MB") as step:
+            done = shard_done(request.shared, shard, folder, _megabytes(step), request.threads)
+        print_shard(done, folder, as_json=as_json)
+        return
+    kept = kept_beside(request.out)
+    with chosen(engine, kept, insecure=insecure_ray, labels=ray_labels, kept=kept) as by:
+        run, ingested = _ingested(request, None if engine == "local" else by)
+    remark_ingested(run, ingested)
 
-        def advance(done: int, total: int) -> None:
-            step(done // 10**6, total // 10**6, "reading")
 
-        if shard is not None:
-            made = shard_done(request.shared, shard, request.out, advance, request.threads)
-        else:
-            made = run_ingest(request, advance)
-    if isinstance(made, tuple):
-        remark_ingested(*made)
-    else:
-        print_shard(made, request.out, as_json=as_json)
+def _ingested(request: IngestRequest, by: Chosen | None) -> "tuple[Run, Ingested]":
+    """Reads logs, by another engine where there is one."""
+    from slotmark.benches.cluster.ingest import ingest as run_ingest
+
+    if by is None:
+        with progress("MB") as step:
+            return run_ingest(request, _megabytes(step))
+    with progress(by.unit) as step:
+        return run_ingest(request, lambda done, total: step(done, total, "reading"), None, by.engine, by.noted)
+
+
+def _megabytes(step: "Callable[[int, int, str], None]") -> "Callable[[int, int], None]":
+    return lambda done, total: step(done // 10**6, total // 10**6, "reading")
 
 
 def remark_ingested(run: "Run", ingested: "Ingested") -> None:

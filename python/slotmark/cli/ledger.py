@@ -12,6 +12,7 @@ from slotmark.cli.requests import Asked, from_requests
 from slotmark.cli.session import end_session, report_failures
 from slotmark.errors import ArgumentError
 from slotmark.options import Option, duration_s, memory_bytes
+from slotmark.places import folder_of
 
 app = typer.Typer(
     help="Ledger operations: measure them, or import what db-analyser and beacon recorded.",
@@ -157,7 +158,10 @@ def import_(
         ),
     ],
     out: Annotated[
-        Path, typer.Option("-o", "--out", metavar="DIR", help="The new run folder; of a study, where to put them.")
+        Path,
+        typer.Option(
+            "-o", "--out", metavar="DIR", help="The new run folder; of a study, where to put them.", parser=folder_of
+        ),
     ],
     target: Annotated[str | None, typer.Option(help="The target's name; the folder's by default.")] = None,
     factor: Annotated[

@@ -8,6 +8,7 @@ import typer
 
 from slotmark.cli.reports import AsJson, opened_run, print_json
 from slotmark.errors import ArgumentError
+from slotmark.places import file_of
 
 
 class Format(StrEnum):
@@ -52,7 +53,8 @@ def samples(
     ],
     form: Annotated[Format, typer.Option("--format", help="parquet or csv.")] = Format.csv,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The new file; by default standard output.")
+        Path | None,
+        typer.Option("-o", "--out", metavar="FILE", help="The new file; by default standard output.", parser=file_of),
     ] = None,
     filters: Filters = None,
 ) -> None:

@@ -9,8 +9,9 @@ import typer
 
 from slotmark.benches.cluster.requests import SimulationRequest
 from slotmark.cli.console import progress, talk
+from slotmark.cli.engines import FOLDER, EngineName, InsecureRay, RayLabels, chosen, kept_beside
 from slotmark.cli.requests import from_requests
-from slotmark.cli.shards import ShardOption, print_shard
+from slotmark.cli.shards import ShardOption, print_shard, shared_folder
 from slotmark.errors import ArgumentError
 from slotmark.numbers import megabytes
 from slotmark.places import Place, Url
@@ -40,6 +41,9 @@ def simulate(
         ),
     ] = None,
     shard: ShardOption = None,
+    engine: EngineName = "local",
+    insecure_ray: InsecureRay = False,
+    ray_labels: RayLabels = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="With --profiles: print a line of JSON per profile; with --shard: what was done."),
@@ -72,29 +76,33 @@ def simulate(
         return
     refuse_settings(profile, changes, SIMULATED)
     talk.warnings(outside_of_extended(profile, SIMULATED))
-    out = _where(request, shard)
-    with progress("host-slots" if request.direct else "slots") as step:
+    out = _where(request, shard, engine)
+    unit, doing = "host-slots" if request.direct else "slots", f"simulating {profile}"
+    if shard is not None:
+        folder = shared_folder(out, engine)
+        with progress(unit) as step:
+            shard_was = shard_done(request.shared, shard, folder, lambda done, total: step(done, total, doing))
+        print_shard(shard_was, folder, as_json=as_json)
+        return
+    kept = out / FOLDER if isinstance(out, Path) else kept_beside(out)
+    with (
+        chosen(engine, kept, insecure=insecure_ray, labels=ray_labels, kept=kept) as by,
+        progress(unit if engine == "local" else by.unit) as step,
+    ):
+        elsewhere = None if engine == "local" else by.engine
+        made = simulated(request, text, out, lambda done, total: step(done, total, doing), elsewhere, by.noted)
+    remark_made(made)
 
-        def advance(done: int, total: int) -> None:
-            step(done, total, f"simulating {profile}")
 
-        if shard is not None:
-            made = shard_done(request.shared, shard, out, advance)
-        else:
-            made = simulated(request, text, out, advance)
-    if isinstance(made, list):
-        remark_made(made)
-    else:
-        print_shard(made, out, as_json=as_json)
-
-
-def _where(request: SimulationRequest, shard: str | None) -> Place:
+def _where(request: SimulationRequest, shard: str | None, engine: str) -> Place:
     """The place that ``--out`` names."""
     out = request.out
     if out is None:
         raise ArgumentError("--out is missing: expected a directory for the run that does not exist yet.")
     if shard is not None and request.repeat is None:
         raise ArgumentError("--shard: is of --repeat here: simulations of several seeds are shared. Give --repeat N.")
+    if engine != "local" and request.repeat is None:
+        raise ArgumentError("--engine: is of --repeat here: one simulation is one piece. Give --repeat N.")
     if isinstance(out, Url) and not request.direct and shard is None:
         raise ArgumentError(
             f"--out {out}: logs are written to a folder. Name one, or write a run at once with --direct."

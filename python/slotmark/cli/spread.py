@@ -8,6 +8,7 @@ import typer
 from slotmark.cli.console import reader_may_leave
 from slotmark.cli.reports import AsJson, opened_sides, print_json, print_report
 from slotmark.cli.show import Filters
+from slotmark.places import file_of
 
 
 def spread(
@@ -21,7 +22,13 @@ def spread(
     of: Annotated[str, typer.Option("--of", metavar="NAME", help="What to call it: the cluster or the machine.")],
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="Write the table there, for `compare --run-to-run FILE`."),
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="Write the table there, for `compare --run-to-run FILE`.",
+            parser=file_of,
+        ),
     ] = None,
     filters: Filters = None,
     as_json: AsJson = False,

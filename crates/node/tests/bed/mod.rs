@@ -277,7 +277,7 @@ pub fn ingest(bed: &Bed, numbers: &[usize]) -> BTreeMap<String, u64> {
     fs::create_dir(&tables).unwrap();
     let source = |number: &usize| Source { host: format!("node-{number}"), path: bed.folder.path().join(format!("node-{number}/stdout")) };
     let sources: Vec<Source> = numbers.iter().map(source).collect();
-    let reading = Reading { tables, threads: 1, host_from: HostFrom::Path };
+    let reading = Reading { tables, threads: 1, host_from: HostFrom::Path, elsewhere: None };
     let ingested = slotmark_tracelog::ingest(&sources, &reading, &|_, _| ControlFlow::Continue(())).unwrap();
     assert_eq!((ingested.rejected, &ingested.reasons), (0, &vec![]), "{:?}", ingested.first_rejections);
     for host in &ingested.hosts {

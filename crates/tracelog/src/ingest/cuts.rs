@@ -84,12 +84,12 @@ impl<'a> Cuts<'a> {
         Self { segments, heads, files: counts }
     }
 
-    /// The segments of one of `of` pieces, which have about as many bytes each.
+    /// The segments of one of `of` pieces of the files that lie at a host, which have about as many bytes each.
     ///
     /// All files of a host that has several are in one piece: they may overlap, which is found, and mended, where all of them are.
-    pub(super) fn piece(&self, number: usize, of: usize) -> Vec<&Segment<'a>> {
+    pub(super) fn piece(&self, at: &str, number: usize, of: usize) -> Vec<&Segment<'a>> {
         let mut units: BTreeMap<(&str, usize), Vec<&Segment<'a>>> = BTreeMap::new();
-        for segment in &self.segments {
+        for segment in self.segments.iter().filter(|segment| segment.file.at == at) {
             let host = segment.file.host.as_str();
             let own = if self.files[host] > 1 { 0 } else { segment.part };
             units.entry((host, own)).or_default().push(segment);

@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use parquet::errors::ParquetError;
 
@@ -23,6 +24,7 @@ use self::cuts::Cuts;
 use self::piece::read_piece;
 pub use self::survey::{Surveyed, survey};
 use crate::account::{Account, Ingested, SourceFacts, settle};
+use crate::log::{Elsewhere, Log};
 
 /// A log file and whose it is.
 #[derive(Clone, Debug)]
@@ -51,6 +53,15 @@ pub struct Reading {
     pub threads: usize,
     /// The source of host names.
     pub host_from: HostFrom,
+    /// What reads the files whose paths are URLs.
+    pub elsewhere: Option<Arc<dyn Elsewhere>>,
+}
+
+impl Reading {
+    /// A file that is read.
+    fn log<'a>(&'a self, file: &'a Surveyed) -> Log<'a> {
+        Log::new(&file.path, self.elsewhere.as_deref())
+    }
 }
 
 /// Gets bytes done and bytes in all, from any thread, and may stop the work.
@@ -79,16 +90,24 @@ pub enum IngestError {
 /// # Errors
 /// A file can't be read or is there twice, a table can't be written, or it was stopped.
 pub fn ingest(sources: &[Source], reading: &Reading, progress: Progress<'_>) -> Result<Ingested, IngestError> {
-    let files: Vec<Surveyed> = sources.iter().map(survey).collect::<Result<_, _>>()?;
-    merge(&files, read(&files, 0, 1, reading, progress)?, &reading.tables)
+    let files: Vec<Surveyed> = sources.iter().map(|source| survey(source, reading.elsewhere.as_deref())).collect::<Result<_, _>>()?;
+    merge(&files, read(&files, "", 0, 1, reading, progress)?, &reading.tables)
 }
 
-/// Reads one of `of` pieces of logs, which are numbered from 0: writes its parts of tables, and gives an account of each part.
+/// Reads one of `of` pieces of the logs that lie at a host, which are numbered from 0: writes its parts of tables, and gives an account of each part.
 ///
 /// # Errors
 /// A file can't be read or isn't the one that was surveyed, a table can't be written, or it was stopped.
-pub fn read(files: &[Surveyed], number: usize, of: usize, reading: &Reading, progress: Progress<'_>) -> Result<Vec<Account>, IngestError> {
-    read_piece(&Cuts::of(files), number, of, reading, progress)
+pub fn read(
+    files: &[Surveyed],
+    at: &str,
+    number: usize,
+    of: usize,
+    reading: &Reading,
+    progress: Progress<'_>,
+) -> Result<Vec<Account>, IngestError> {
+    let cuts = Cuts::of(files);
+    read_piece(&cuts, cuts.piece(at, number, of), reading, progress)
 }
 
 /// Adds up the accounts of all pieces, in any order, and writes the tables with the result of all lines below the folder that has the parts.
@@ -113,16 +132,16 @@ fn merge_cut(cuts: &Cuts<'_>, files: &[Surveyed], mut accounts: Vec<Account>, ta
     }
     refuse_same(files, &digests)?;
     number_lines(cuts, &mut accounts);
-    let sources = files.iter().zip(digests).map(|(file, digest)| SourceFacts { path: file.path.clone(), bytes: file.bytes, digest });
+    let sources = files.iter().zip(digests).map(|(file, digest)| SourceFacts { path: file.place(), bytes: file.bytes, digest });
     settle(tables, sources.collect(), accounts).map_err(|source| IngestError::Write { path: tables.into(), source })
 }
 
 /// Refuses a file that is there twice.
 fn refuse_same(files: &[Surveyed], digests: &[String]) -> Result<(), IngestError> {
-    let mut seen: HashMap<&str, &Path> = HashMap::new();
+    let mut seen: HashMap<&str, &Surveyed> = HashMap::new();
     for (file, digest) in files.iter().zip(digests).filter(|(file, _)| file.bytes > 0) {
-        if let Some(first) = seen.insert(digest, &file.path) {
-            return Err(IngestError::Same { first: first.into(), second: file.path.clone() });
+        if let Some(first) = seen.insert(digest, file) {
+            return Err(IngestError::Same { first: first.place(), second: file.place() });
         }
     }
     Ok(())
@@ -147,8 +166,10 @@ mod tests {
     use std::collections::BTreeMap;
     use std::fs::{self, File};
     use std::io::{BufWriter, Write};
+    use std::sync::Mutex;
 
     use super::*;
+    use crate::log::tests::Memory;
 
     /// A log of slots that a host looks at; each tenth line can't be read.
     fn write_log(path: &Path, host: usize, slots: u64) {
@@ -180,13 +201,13 @@ mod tests {
         threads: usize,
     ) -> (String, u64, BTreeMap<PathBuf, Vec<u8>>) {
         fs::create_dir(tables).unwrap();
-        let files: Vec<Surveyed> = sources.iter().map(|source| survey(source).unwrap()).collect();
+        let files: Vec<Surveyed> = sources.iter().map(|source| survey(source, None).unwrap()).collect();
         // Less than a share of the 700 kB: the shares decide, as they do for large logs.
         let cuts = Cuts::at_least(&files, 1_000);
-        let reading = Reading { tables: tables.into(), threads, host_from: HostFrom::Path };
+        let reading = Reading { tables: tables.into(), threads, host_from: HostFrom::Path, elsewhere: None };
         let mut accounts: Vec<Account> = Vec::new();
         for number in (0..of).map(order) {
-            let piece = read_piece(&cuts, number, of, &reading, &|_, _| ControlFlow::Continue(())).unwrap();
+            let piece = read_piece(&cuts, cuts.piece("", number, of), &reading, &|_, _| ControlFlow::Continue(())).unwrap();
             accounts.extend(piece.iter().map(|account| serde_json::from_str(&serde_json::to_string(account).unwrap()).unwrap()));
         }
         let done = merge_cut(&cuts, &files, accounts, tables).unwrap();
@@ -233,11 +254,11 @@ mod tests {
     #[test]
     fn pieces_have_each_segment_once_about_as_many_bytes_and_all_files_of_a_host() {
         let folder = tempfile::tempdir().unwrap();
-        let files: Vec<Surveyed> = logs(folder.path(), false).iter().map(|source| survey(source).unwrap()).collect();
+        let files: Vec<Surveyed> = logs(folder.path(), false).iter().map(|source| survey(source, None).unwrap()).collect();
         let cuts = Cuts::at_least(&files, 1_000);
         for of in [1, 2, 3] {
             let pieces: Vec<Vec<usize>> =
-                (0..of).map(|number| cuts.piece(number, of).iter().map(|segment| segment.part).collect()).collect();
+                (0..of).map(|number| cuts.piece("", number, of).iter().map(|segment| segment.part).collect()).collect();
             let mut parts = pieces.concat();
             parts.sort_unstable();
             assert!(parts.into_iter().eq(0..cuts.segments.len()));
@@ -253,16 +274,70 @@ mod tests {
     #[test]
     fn what_is_not_of_the_survey_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let files: Vec<Surveyed> = logs(folder.path(), false).iter().map(|source| survey(source).unwrap()).collect();
-        let reading = Reading { tables: folder.path().join("tables"), threads: 1, host_from: HostFrom::Path };
+        let files: Vec<Surveyed> = logs(folder.path(), false).iter().map(|source| survey(source, None).unwrap()).collect();
+        let reading = Reading { tables: folder.path().join("tables"), threads: 1, host_from: HostFrom::Path, elsewhere: None };
         fs::create_dir(&reading.tables).unwrap();
         let go_on: Progress<'_> = &|_, _| ControlFlow::Continue(());
-        let accounts = |number| read(&files, number, 2, &reading, go_on).unwrap();
+        let accounts = |number| read(&files, "", number, 2, &reading, go_on).unwrap();
         assert!(matches!(merge(&files, accounts(0), &reading.tables), Err(IngestError::Parts { expected: 4 })));
-        let stopped = read(&files, 1, 2, &reading, &|_, _| ControlFlow::Break(()));
+        let stopped = read(&files, "", 1, 2, &reading, &|_, _| ControlFlow::Break(()));
         assert!(matches!(stopped, Err(IngestError::Interrupted)));
         fs::write(&files[0].path, fs::read_to_string(&files[0].path).unwrap().replacen("2026", "2027", 1)).unwrap();
-        let changed = (0..2).filter_map(|number| read(&files, number, 2, &reading, go_on).err());
+        let changed = (0..2).filter_map(|number| read(&files, "", number, 2, &reading, go_on).err());
         assert!(changed.into_iter().any(|error| matches!(error, IngestError::Changed { .. })));
+    }
+
+    #[test]
+    fn logs_that_are_elsewhere_give_the_same_and_what_fails_there_is_no_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = logs(folder.path(), true);
+        let mut store = Memory::default();
+        let mut there = Vec::new();
+        for Source { host, path } in &here {
+            let name = format!("s3://bucket/{}", path.file_name().unwrap().to_str().unwrap());
+            store.files.lock().unwrap().insert(name.clone(), fs::read(path).unwrap());
+            there.push(Source { host: host.clone(), path: name.into() });
+        }
+        let go_on: Progress<'_> = &|_, _| ControlFlow::Continue(());
+        let all = |sources: &[Source], elsewhere: Option<Arc<dyn Elsewhere>>| {
+            let tables = tempfile::tempdir().unwrap();
+            let done = ingest(sources, &Reading { tables: tables.path().into(), threads: 2, host_from: HostFrom::Path, elsewhere }, go_on);
+            let mut found = BTreeMap::new();
+            all_files(tables.path(), &mut found);
+            done.map(|done| {
+                let places = |path: &str| path.replace("s3://bucket", folder.path().to_str().unwrap());
+                let files: Vec<_> =
+                    found.into_iter().map(|(path, bytes)| (path.strip_prefix(tables.path()).unwrap().to_owned(), bytes)).collect();
+                (places(&serde_json::to_string(&done).unwrap()), files)
+            })
+        };
+        let expected = all(&here, None).unwrap();
+        let whole = Memory { files: Mutex::new(store.files.lock().unwrap().clone()), fails: 0..0 };
+        let (found, files) = all(&there, Some(Arc::new(whole))).unwrap();
+        assert_eq!(found, expected.0);
+        // What is kept of rejected lines names their files.
+        assert!(files.iter().zip(&expected.1).all(|(one, other)| one == other || one.0.starts_with("rejected")));
+        let packed = |bytes: &Vec<u8>| {
+            let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            out.write_all(bytes).unwrap();
+            out.finish().unwrap()
+        };
+        let name = there[0].path.to_str().unwrap().to_owned();
+        // Bytes that hardly pack, so that the middle of the file lies behind what a look at it asks for.
+        let mut noise = 1_u64;
+        let chance: String = (0..8_u32 << 20)
+            .map(|place| {
+                noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                if place % 200 == 0 { '\n' } else { char::from(b' ' + (noise >> 33) as u8 % 94) }
+            })
+            .collect();
+        let text = [store.files.lock().unwrap()[&name].clone(), chance.into_bytes()].concat();
+        let content = packed(&text);
+        store.fails = 2 << 20..content.len() as u64 - (1 << 20);
+        assert!(!store.fails.is_empty());
+        store.files.lock().unwrap().insert(name, content);
+        let failing: Arc<dyn Elsewhere> = Arc::new(store);
+        assert!(survey(&there[0], Some(&*failing)).is_ok());
+        assert!(matches!(all(&there[..1], Some(failing)), Err(IngestError::Read { .. })));
     }
 }

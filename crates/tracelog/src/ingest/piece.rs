@@ -1,7 +1,7 @@
 //! A piece of the work: some segments, read side by side.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -15,6 +15,7 @@ use super::survey::{Surveyed, Unchanged};
 use super::{IngestError, Progress, Reading};
 use crate::account::Account;
 use crate::digest::SourceDigest;
+use crate::log::Log;
 use crate::strings::Map;
 use crate::tables::part_file;
 
@@ -31,16 +32,14 @@ enum Done {
     Read(Box<Account>),
 }
 
-/// Reads one of `of` pieces: writes its parts of tables, and gives an account of each.
+/// Reads a piece: writes its parts of tables, and gives an account of each.
 pub(super) fn read_piece(
     cuts: &Cuts<'_>,
-    number: usize,
-    of: usize,
+    own: Vec<&Segment<'_>>,
     reading: &Reading,
     progress: Progress<'_>,
 ) -> Result<Vec<Account>, IngestError> {
-    let own = cuts.piece(number, of);
-    let unchanged = Unchanged::begin(own.iter().map(|segment| segment.file))?;
+    let unchanged = Unchanged::begin(reading, own.iter().map(|segment| segment.file))?;
     let total = own.iter().map(|segment| segment.bytes()).sum();
     let done = AtomicU64::new(0);
     let step = |bytes: u64| match progress(done.fetch_add(bytes, Ordering::Relaxed) + bytes, total) {
@@ -52,8 +51,8 @@ pub(super) fn read_piece(
         cut.iter().map(|segment| Task::Hash(segment.file)).chain(own.iter().map(|segment| Task::Read(segment))).collect();
     let results = in_parallel(reading.threads, &tasks, |task| match *task {
         Task::Hash(file) => {
-            let hash = hash_file(&file.path, file.bytes);
-            Ok(Done::Hash(hash.map_err(|source| IngestError::Read { path: file.path.clone(), source })?))
+            let hash = hash_file(reading.log(file), file.bytes);
+            Ok(Done::Hash(hash.map_err(|source| IngestError::Read { path: file.place(), source })?))
         }
         Task::Read(segment) => {
             let others = cuts.heads.get(segment.file.host.as_str()).map_or(Others::None, Others::FirstLines);
@@ -94,8 +93,8 @@ fn in_parallel<T: Sync, R: Send>(
     Ok(done.into_iter().map(|(_, done)| done).collect())
 }
 
-fn hash_file(path: &Path, bytes: u64) -> io::Result<String> {
-    let (mut file, mut hash, mut buffer) = (File::open(path)?.take(bytes), SourceDigest::default(), vec![0; 1 << 20]);
+fn hash_file(log: Log<'_>, bytes: u64) -> io::Result<String> {
+    let (mut file, mut hash, mut buffer) = (log.open(0..bytes)?, SourceDigest::default(), vec![0; 1 << 20]);
     loop {
         match file.read(&mut buffer)? {
             0 => return Ok(hash.finish()),

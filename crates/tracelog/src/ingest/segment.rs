@@ -51,7 +51,7 @@ impl Stop {
     fn of(self, segment: &Segment<'_>, reading: &Reading) -> IngestError {
         match self {
             Self::Ingest(error) => error,
-            Self::Read(source) => IngestError::Read { path: segment.file.path.clone(), source },
+            Self::Read(source) => IngestError::Read { path: segment.file.place(), source },
             Self::Write(source) => IngestError::Write { path: reading.tables.clone(), source },
         }
     }
@@ -107,7 +107,7 @@ impl Taker for OfLines<'_, '_> {
         let Taking { segment, whose, tables, .. } = &mut *self.segment;
         tables.reject(whose, reason, || Rejection {
             host: segment.file.host.clone(),
-            file: segment.file.path.display().to_string(),
+            file: segment.file.place().display().to_string(),
             line: line.number + 1,
             offset: line.offset,
             reason: reason.to_string(),
@@ -163,11 +163,11 @@ pub(super) fn read_segment(
     let mut bytes_read = 0;
     let dialect = segment.dialect.unwrap_or(&CARDANO_NODE);
     let (mut reader, mut batch) = (dialect.reader(), Batch::default());
-    let recent = lines_before(segment).map_err(|source| IngestError::Read { path: file.path.clone(), source })?;
+    let recent = lines_before(segment, reading).map_err(|source| IngestError::Read { path: file.place(), source })?;
     let mut taking = Taking { reading, segment, others, whose, tables, recent, overlaps: false };
     let mut read = |lines: &[Line<'_>]| reader.read(lines, &mut OfLines { segment: &mut taking, lines, at: 0 });
     let outcome = lines(
-        &file.path,
+        reading.log(file),
         file.packing,
         file.bytes,
         segment.range.clone(),
@@ -199,7 +199,7 @@ pub(super) fn read_segment(
     (account.bytes, account.all_lines, account.overlaps) = (bytes_read, extent.lines, taking.overlaps);
     account.damage = extent.damage.map(|damage| DamagedFile {
         host: file.host.clone(),
-        file: file.path.display().to_string(),
+        file: file.place().display().to_string(),
         at: damage.at,
         unread_bytes: file.bytes.saturating_sub(damage.at),
         what: damage.error.to_string(),
@@ -209,12 +209,13 @@ pub(super) fn read_segment(
 }
 
 /// The lines of interest that a segment's first ones may repeat: those before it in its file.
-fn lines_before(segment: &Segment<'_>) -> io::Result<Recent> {
+fn lines_before(segment: &Segment<'_>, reading: &Reading) -> io::Result<Recent> {
     let mut recent = Recent::default();
     if segment.range.start > 0 {
         let before = segment.range.start.saturating_sub(RECENT_BYTES)..segment.range.start;
         each_of_interest(
             segment,
+            reading,
             before,
             |line, ts_ns| {
                 recent.repeats(hash_line(line.bytes), ts_ns, line.offset);
@@ -235,12 +236,14 @@ pub(super) fn note_lines(
     let note = |line: &Line<'_>, _: i64| {
         first_turns.entry(hash_line(line.bytes)).or_insert(segment.turn);
     };
-    each_of_interest(segment, segment.range.clone(), note, |_| step(0).map_err(Stop::Ingest)).map_err(|stop| stop.of(segment, reading))
+    each_of_interest(segment, reading, segment.range.clone(), note, |_| step(0).map_err(Stop::Ingest))
+        .map_err(|stop| stop.of(segment, reading))
 }
 
 /// Calls `each` for the lines of interest in a range of a segment's file, and `seen` for all bytes that are read.
 fn each_of_interest<E: From<io::Error>>(
     segment: &Segment<'_>,
+    reading: &Reading,
     range: std::ops::Range<u64>,
     mut each: impl FnMut(&Line<'_>, i64),
     seen: impl FnMut(&[u8]) -> Result<(), E>,
@@ -254,5 +257,5 @@ fn each_of_interest<E: From<io::Error>>(
         }
         Ok(())
     };
-    lines(&file.path, file.packing, file.bytes, range, look, seen).map(drop)
+    lines(reading.log(file), file.packing, file.bytes, range, look, seen).map(drop)
 }

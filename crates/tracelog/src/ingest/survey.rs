@@ -1,17 +1,16 @@
 //! The survey of a log: what of each file decides how all are cut. It takes the beginnings and ends of files.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-use super::{IngestError, Source};
+use super::{IngestError, Reading, Source};
 use crate::dialects::{CARDANO_NODE, DIALECTS, Dialect, dialect_of};
+use crate::log::{Elsewhere, Facts, Log};
 use crate::reader::{Line, Packing, lines};
 use crate::repeats::{LineHash, hash_line};
 
@@ -30,6 +29,9 @@ pub struct Surveyed {
     pub host: String,
     /// The file.
     pub path: PathBuf,
+    /// The host that it lies at, where only that one can read it; else empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub at: String,
     /// Its size, as it lies on the disk. What it grows by later isn't read.
     pub bytes: u64,
     pub(super) packing: Packing,
@@ -47,24 +49,31 @@ pub(super) struct FirstLine {
     pub(super) hash: LineHash,
 }
 
-/// Looks at a file.
+/// Looks at a file, of this machine or one whose path is a URL.
 ///
 /// # Errors
 /// It can't be read.
-pub fn survey(source: &Source) -> Result<Surveyed, IngestError> {
+pub fn survey(source: &Source, elsewhere: Option<&dyn Elsewhere>) -> Result<Surveyed, IngestError> {
     let Source { host, path } = source;
+    let log = Log::new(path, elsewhere);
     let look = || {
-        let bytes = fs::metadata(path)?.len();
-        let packing = Packing::of(path)?;
-        let dialect = dialect(path, packing, bytes)?;
-        let first = first_line(path, packing, bytes, dialect)?;
+        let bytes = log.facts()?.bytes;
+        let packing = Packing::of(log, bytes)?;
+        let dialect = dialect(log, packing, bytes)?;
+        let first = first_line(log, packing, bytes, dialect)?;
         let node = dialect.map(|dialect| dialect.node().to_owned());
-        Ok(Surveyed { host: host.clone(), path: path.clone(), bytes, packing, node, first, edges: edges(path, bytes)? })
+        let (host, path, at, edges) = (host.clone(), path.clone(), String::new(), edges(log, bytes)?);
+        Ok(Surveyed { host, path, at, bytes, packing, node, first, edges })
     };
     look().map_err(|source| IngestError::Read { path: path.clone(), source })
 }
 
 impl Surveyed {
+    /// Where the file is, for people.
+    pub(super) fn place(&self) -> PathBuf {
+        if self.at.is_empty() { self.path.clone() } else { format!("{}:{}", self.at, self.path.display()).into() }
+    }
+
     /// The dialect of its lines; None where no line near its beginning is in any.
     pub(super) fn dialect(&self) -> Option<&'static dyn Dialect> {
         self.node.as_ref().and_then(|node| DIALECTS.into_iter().find(|dialect| dialect.node() == node))
@@ -72,31 +81,33 @@ impl Surveyed {
 }
 
 /// Files as they were when their reading began.
-pub(super) struct Unchanged<'a>(BTreeMap<&'a Path, fs::Metadata>);
+pub(super) struct Unchanged<'a> {
+    reading: &'a Reading,
+    files: BTreeMap<&'a Path, (&'a Surveyed, Facts)>,
+}
 
 impl<'a> Unchanged<'a> {
     /// Refuses files that aren't those that were surveyed.
-    pub(super) fn begin(files: impl Iterator<Item = &'a Surveyed>) -> Result<Self, IngestError> {
+    pub(super) fn begin(reading: &'a Reading, files: impl Iterator<Item = &'a Surveyed>) -> Result<Self, IngestError> {
         let mut found = BTreeMap::new();
         for file in files {
-            let path = file.path.as_path();
-            let failed = |source| IngestError::Read { path: path.into(), source };
-            let facts = fs::metadata(path).map_err(failed)?;
-            if facts.len() < file.bytes || edges(path, file.bytes).map_err(failed)? != file.edges {
-                return Err(IngestError::Changed { path: path.into() });
+            let log = reading.log(file);
+            let failed = |source| IngestError::Read { path: file.place(), source };
+            let facts = log.facts().map_err(failed)?;
+            if facts.bytes < file.bytes || edges(log, file.bytes).map_err(failed)? != file.edges {
+                return Err(IngestError::Changed { path: file.place() });
             }
-            found.insert(path, facts);
+            found.insert(file.path.as_path(), (file, facts));
         }
-        Ok(Self(found))
+        Ok(Self { reading, files: found })
     }
 
     /// Refuses a file that isn't the one it was, or that is shorter: each of its segments was read through its name. One that grew is as good
     /// as before, since only what was there is read.
     pub(super) fn end(&self) -> Result<(), IngestError> {
-        for (path, before) in &self.0 {
-            let is_same = |now: fs::Metadata| (now.dev(), now.ino()) == (before.dev(), before.ino()) && now.len() >= before.len();
-            if !fs::metadata(path).is_ok_and(is_same) {
-                return Err(IngestError::Changed { path: path.to_path_buf() });
+        for (file, before) in self.files.values() {
+            if !self.reading.log(file).facts().is_ok_and(|now| now.is_still(before)) {
+                return Err(IngestError::Changed { path: file.place() });
             }
         }
         Ok(())
@@ -104,23 +115,19 @@ impl<'a> Unchanged<'a> {
 }
 
 /// The hash of the first and the last of a file's first `bytes`.
-fn edges(path: &Path, bytes: u64) -> io::Result<u64> {
-    let mut file = File::open(path)?;
+fn edges(log: Log<'_>, bytes: u64) -> io::Result<u64> {
     let mut read = Vec::new();
-    Read::by_ref(&mut file).take(bytes.min(EDGE_BYTES)).read_to_end(&mut read)?;
-    if bytes > EDGE_BYTES {
-        file.seek(SeekFrom::Start(EDGE_BYTES.max(bytes - EDGE_BYTES)))?;
-        file.take(bytes.min(2 * EDGE_BYTES) - EDGE_BYTES).read_to_end(&mut read)?;
-    }
+    log.open(0..bytes.min(EDGE_BYTES))?.read_to_end(&mut read)?;
+    log.open(EDGE_BYTES.max(bytes.saturating_sub(EDGE_BYTES))..bytes)?.read_to_end(&mut read)?;
     Ok(XxHash3_64::oneshot(&read))
 }
 
-fn first_line(path: &Path, packing: Packing, bytes: u64, dialect: Option<&dyn Dialect>) -> io::Result<Option<FirstLine>> {
-    first_that(path, packing, bytes, 0..FIRST_LINE_BYTES, |line| Some(FirstLine { ts_ns: time(dialect, line)?, hash: hash_line(line) }))
+fn first_line(log: Log<'_>, packing: Packing, bytes: u64, dialect: Option<&dyn Dialect>) -> io::Result<Option<FirstLine>> {
+    first_that(log, packing, bytes, 0..FIRST_LINE_BYTES, |line| Some(FirstLine { ts_ns: time(dialect, line)?, hash: hash_line(line) }))
 }
 
 /// The dialect that most lines near a file's beginning are in; None where no line is in any.
-fn dialect(path: &Path, packing: Packing, bytes: u64) -> io::Result<Option<&'static dyn Dialect>> {
+fn dialect(log: Log<'_>, packing: Packing, bytes: u64) -> io::Result<Option<&'static dyn Dialect>> {
     let mut counts = DIALECTS.map(|_| 0);
     let count = |line: Line<'_>| {
         if let Some(place) = dialect_of(line.bytes) {
@@ -128,13 +135,19 @@ fn dialect(path: &Path, packing: Packing, bytes: u64) -> io::Result<Option<&'sta
         }
         Ok(())
     };
-    lines(path, packing, bytes, 0..DIALECT_BYTES, count, |_| Ok::<_, io::Error>(()))?;
+    lines(log, packing, bytes, 0..DIALECT_BYTES, count, |_| Ok::<_, io::Error>(()))?;
     let most = DIALECTS.into_iter().zip(counts).rev().filter(|(_, count)| *count > 0).max_by_key(|(_, count)| *count);
     Ok(most.map(|(dialect, _)| dialect))
 }
 
 /// Returns the result of `look` for the first line of a stretch that has one.
-fn first_that<T>(path: &Path, packing: Packing, bytes: u64, range: Range<u64>, look: impl Fn(&[u8]) -> Option<T>) -> io::Result<Option<T>> {
+fn first_that<T>(
+    log: Log<'_>,
+    packing: Packing,
+    bytes: u64,
+    range: Range<u64>,
+    look: impl Fn(&[u8]) -> Option<T>,
+) -> io::Result<Option<T>> {
     enum Stop<T> {
         Found(T),
         Failed(io::Error),
@@ -144,7 +157,7 @@ fn first_that<T>(path: &Path, packing: Packing, bytes: u64, range: Range<u64>, l
             Self::Failed(error)
         }
     }
-    match lines(path, packing, bytes, range, |line| look(line.bytes).map_or(Ok(()), |found| Err(Stop::Found(found))), |_| Ok(())) {
+    match lines(log, packing, bytes, range, |line| look(line.bytes).map_or(Ok(()), |found| Err(Stop::Found(found))), |_| Ok(())) {
         Err(Stop::Found(found)) => Ok(Some(found)),
         Err(Stop::Failed(error)) => Err(error),
         Ok(_) => Ok(None),
@@ -158,6 +171,8 @@ pub(super) fn time(dialect: Option<&dyn Dialect>, line: &[u8]) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -167,7 +182,7 @@ mod tests {
             let content = vec![b'a'; bytes as usize];
             let of = |content: &[u8]| {
                 fs::write(file.path(), content).unwrap();
-                edges(file.path(), bytes).unwrap()
+                edges(Log::new(file.path(), None), bytes).unwrap()
             };
             let known = of(&content);
             assert_eq!(of(&[&content[..], b"more"].concat()), known);

@@ -1,5 +1,6 @@
 """A simulated cluster straight to a run folder, without the text of logs in between."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,10 +14,17 @@ from slotmark.engine import Progress
 from slotmark.places import Place
 from slotmark.run import Run, RunWriter
 from slotmark.temporary import temporary_folder
+from slotmark.warnings import Warning
 
 
 def simulate_direct(
-    profile_toml: str, seed: int, out: Place, progress: Progress, *, threads: int = 0
+    profile_toml: str,
+    seed: int,
+    out: Place,
+    progress: Progress,
+    *,
+    threads: int = 0,
+    noted: Sequence[Warning] = (),
 ) -> tuple[Run, RunFacts]:
     """Simulates a profile into a new run folder: the tables that ingesting its logs would give, and those of the truth.
 
@@ -29,6 +37,7 @@ def simulate_direct(
         out: The new run.
         progress: Gets slots of hosts done and in all; may raise to stop.
         threads: How many hosts at once; 0 for as many as there are cores.
+        noted: Warnings about the engine, for the manifest.
 
     Raises:
         SimulationError: A profile that makes no sense, or a table that can't be written.
@@ -48,6 +57,7 @@ def simulate_direct(
             genesis=read_genesis(description, None),
             metadata=metadata,
             regions=regions_of_topology(description),
+            noted=noted,
         )
         run = finish_run(writer, cluster, ingested)
     return run, msgspec.json.decode(facts, type=RunFacts)

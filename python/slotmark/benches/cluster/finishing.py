@@ -64,6 +64,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         unread: Files beside logs that can't be read, each with the reason.
         limits: Counted messages that nodes log only a limited number of times per second.
         here: What is known of a run on this machine; None of logs from elsewhere.
+        noted: Warnings about how the logs were read.
         clock_limit_ms: A clock that is farther than this from the one in the middle is warned of.
         correct_clocks: Whether the times of hosts with such clocks are read as estimated.
     """
@@ -78,6 +79,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     unread: Sequence[str] = ()
     limits: Mapping[str, float] = {}
     here: MeasuredHere | None = None
+    noted: Sequence[Warning] = ()
     clock_limit_ms: float = CLOCK_LIMIT_MS
     correct_clocks: bool = False
 
@@ -105,7 +107,9 @@ def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
     # All hosts of a cluster that ran here have the clock of this machine, whatever delays on a busy one suggest.
     of_clocks = [] if cluster.here else found.warnings
     return writer.finish(
-        _manifest(cluster, ingested, [*_of_tracing(writer.tables_folder, cluster, ingested), *of_clocks])
+        _manifest(
+            cluster, ingested, [*cluster.noted, *_of_tracing(writer.tables_folder, cluster, ingested), *of_clocks]
+        )
     )
 
 

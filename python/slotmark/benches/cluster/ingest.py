@@ -1,6 +1,7 @@
 """Ingest: a folder of logs to a run folder, by one call or by several that share the reading."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -8,54 +9,68 @@ import msgspec
 from slotmark import engine as engines
 from slotmark.benches.cluster.finishing import Cluster, MeasuredHere, finish_run
 from slotmark.benches.cluster.ingested import Ingested
-from slotmark.benches.cluster.log_pieces import Surveyed, limits_of, merged_accounts, pieces_of, survey
-from slotmark.benches.cluster.logs import HostLogs, host_logs, without_logs
+from slotmark.benches.cluster.log_pieces import Surveyed, limits_of, merged_accounts, pieces_of
+from slotmark.benches.cluster.log_places import LogPlace, Look, OnHost, Unread, log_place, look, look_at_host
+from slotmark.benches.cluster.logs import without_logs
 from slotmark.benches.cluster.metadata import read_genesis, read_metadata, regions_of_topology
 from slotmark.benches.cluster.refusals import refuse_damaged, refuse_other_genesis, refuse_rejected
 from slotmark.benches.cluster.requests import IngestRequest, Logs
 from slotmark.cores import usable_cores
-from slotmark.engine import Engine, Progress, Shard, ShardDone, gathered, local, opened, options_of
+from slotmark.engine import Engine, Piece, Progress, Shard, ShardDone, gathered, local, opened, options_of
 from slotmark.errors import LogError
 from slotmark.places import Place
 from slotmark.run import Run, RunWriter
+from slotmark.temporary import temporary_folder
+from slotmark.warnings import Warning
 
 _BESIDE = Path("tables")
 """Where a shard's parts of tables are wanted: beside their piece's output, wherever that is kept."""
 
 
-class _Looked(msgspec.Struct, frozen=True):
+class Looked(msgspec.Struct, frozen=True):
     """What is known of logs before they are read.
 
     Attributes:
-        folder: The folder that they are in.
-        found: The files.
-        survey: What of each decides how they are cut.
+        name: What the run is called where its metadata has no tag.
+        folder: A folder with the files that describe the run, as its genesis.
+        survey: What of each file decides how all are cut.
+        unread: Files beside them that can't be read.
+        folders: Names of the folders beside the hosts' own.
     """
 
+    name: str
     folder: Path
-    found: HostLogs
     survey: list[Surveyed]
+    unread: Sequence[Unread] = ()
+    folders: Sequence[str] = ()
 
 
 def ingest(
     request: IngestRequest,
     on_step: Callable[[int, int], None] = lambda _done, _total: None,
     here: MeasuredHere | None = None,
+    elsewhere: Engine | None = None,
+    noted: Sequence[Warning] = (),
 ) -> tuple[Run, Ingested]:
     """Reads the logs of a cluster into a new run folder.
 
     Args:
         request: The request to carry out.
-        on_step: Called with bytes done and in all; may raise to stop.
+        on_step: Called with bytes done and in all, or with pieces where there is another engine; may raise to stop.
         here: What is known of the run where it was made on this machine.
+        elsewhere: The engine of other machines that reads the logs; None for this machine.
+        noted: Warnings about the engine.
 
     Raises:
         LogError: There are no logs or no genesis, a file is there twice or damaged, or too many lines can't be read; nothing was
             written.
         RunError: The run folder can't be written.
     """
-    # One piece, whose threads share all that there is: the reading of many pieces would wait for the last thread of each.
-    return _read(request, _look(request, request.out), on_step, here, local, 1)
+    # Here it is one piece, whose threads share all that there is: the reading of many would wait for the last thread of each.
+    by, pieces, threads = (elsewhere, None, 1) if elsewhere else (local, 1, request.threads or usable_cores())
+    with _looked(request, request.out, elsewhere) as looked:
+        reading = _reading(request, looked, on_step, by, pieces, threads)
+        return ingest_with(request, looked, reading, here, noted)
 
 
 def shard_done(logs: Logs, named: str, out: Place, on_step: Progress, threads: int = 0) -> ShardDone:
@@ -71,8 +86,10 @@ def shard_done(logs: Logs, named: str, out: Place, on_step: Progress, threads: i
     Raises:
         LogError: As :func:`ingest`.
     """
-    of, looked = Shard.parsed(named).of, _look(logs, out)
-    pieces = pieces_of(looked.survey, of, logs.host_from, _BESIDE, threads or usable_cores())
+    of = Shard.parsed(named).of
+    with _looked(logs, out) as looked:
+        read_genesis(looked.folder, logs.genesis)  # without one, nobody could merge what is read
+        pieces = pieces_of(looked.survey, logs.host_from, _BESIDE, threads or usable_cores(), of)
     return engines.shard_done(named, out, logs.work, logs.options(), lambda engine: engine(pieces, list, on_step))
 
 
@@ -92,58 +109,128 @@ def merged(shards: Place, out: Place, progress: Progress) -> tuple[Run, Ingested
     shared = opened(shards)
     logs = options_of(shards, shared, Logs)
     request = IngestRequest(**msgspec.structs.asdict(logs), out=out)
-    return _read(request, _look(logs, out), progress, None, gathered(shards, shared, logs.command), shared.shards)
+    by = gathered(shards, shared, logs.command)
+    with _looked(logs, out) as looked:
+        return ingest_with(request, looked, _reading(request, looked, progress, by, shared.shards, usable_cores()))
 
 
-def _look(request: Logs, out: Place) -> _Looked:
-    """Finds the logs, and looks at each."""
-    if request.logs.is_dir() and isinstance(out, Path) and out.resolve().is_relative_to(request.logs.resolve()):
-        raise LogError(f"{out}: lies inside {request.logs}, the logs. Choose an -o elsewhere.")
-    found = host_logs(request.logs)
-    folder = request.logs if request.logs.is_dir() else request.logs.parent
-    try:
-        return _Looked(folder, found, survey(found.logs))
-    except OSError as error:
+@contextmanager
+def _looked(logs: Logs, out: Place, elsewhere: Engine | None = None) -> Iterator[Looked]:
+    """Finds the logs, and looks at each. What describes a run whose logs aren't in one folder of this machine is in one while this holds."""
+    places = [log_place(named) for named in logs.logs]
+    _refuse_inside(places, out)
+    of_hosts = [at for at in places if isinstance(at, OnHost)]
+    if of_hosts and elsewhere is None:
         raise LogError(
-            f"{folder}: a log was there and can't be read ({error.strerror or error}). Ingest again, or ingest a copy."
-        ) from error
+            f"{of_hosts[0]}: a folder of the host {of_hosts[0].host}, which that one reads: give --engine ray. A path of this machine has no ':' "
+            "before its first '/', or ./ before it."
+        )
+    looking = [
+        Piece(work=look_at_host, inputs=(at.path, at.host), label=at.host, host=at.host, lasting=False)
+        for at in of_hosts
+    ]
+    there = iter(elsewhere(looking, list) if elsewhere and looking else [])
+    looks = [next(there) if isinstance(at, OnHost) else look(at) for at in places]
+    with temporary_folder() as scratch:
+        folder = places[0]
+        if len(places) > 1 or not isinstance(folder, Path):
+            folder = _described(Path(scratch), looks)
+        try:
+            yield Looked(
+                name=_name_of(places[0]),
+                folder=folder if folder.is_dir() else folder.parent,
+                survey=sorted((found for one in looks for found in one.survey), key=lambda found: found.place),
+                unread=[found for one in looks for found in one.unread],
+                folders=sorted({name for one in looks for name in one.folders}),
+            )
+        except LogError as error:
+            raise LogError(str(error).replace(scratch, logs.named)) from error
 
 
-def _read(
-    request: IngestRequest, looked: _Looked, on_step: Progress, here: MeasuredHere | None, engine: Engine, pieces: int
+def _name_of(at: LogPlace) -> str:
+    return Path(at.path).name if isinstance(at, OnHost) else at.resolve().name
+
+
+def _refuse_inside(places: Sequence[LogPlace], out: Place) -> None:
+    """Raises LogError where the run would lie among its logs."""
+    for at in places:
+        if (
+            isinstance(at, Path)
+            and at.is_dir()
+            and isinstance(out, Path)
+            and out.resolve().is_relative_to(at.resolve())
+        ):
+            raise LogError(f"{out}: lies inside {at}, the logs. Choose an -o elsewhere.")
+
+
+def _described(folder: Path, looks: Sequence[Look]) -> Path:
+    """A folder with what describes a run whose logs aren't in one folder of this machine: of each file the first that a place has."""
+    for one in reversed(looks):
+        for name, content in one.description.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(content)
+    return folder
+
+
+def _reading(
+    request: IngestRequest, looked: Looked, on_step: Progress, engine: Engine, pieces: int | None, threads: int
+) -> Callable[[Path], Ingested]:
+    """What has logs read in some pieces into a folder of tables; in as many as other machines take where their number isn't given."""
+
+    def reading(tables: Path) -> Ingested:
+        asked = pieces_of(looked.survey, request.host_from, tables, threads, pieces)
+        return engine(asked, lambda outputs: merged_accounts(looked.survey, outputs, tables), on_step)
+
+    return reading
+
+
+def ingest_with(
+    request: IngestRequest,
+    looked: Looked,
+    reading: Callable[[Path], Ingested],
+    here: MeasuredHere | None = None,
+    noted: Sequence[Warning] = (),
 ) -> tuple[Run, Ingested]:
-    """Reads logs in some pieces, and finishes the run folder."""
-    folder, found = looked.folder, looked.found
-    genesis = read_genesis(folder, request.genesis)
-    metadata = read_metadata(folder, request.meta)
-    regions = regions_of_topology(folder)
+    """Makes a run folder of logs that were looked at.
+
+    Args:
+        request: The request to carry out.
+        looked: What is known of the logs.
+        reading: Writes their tables into a folder, and gives the result of all lines.
+        here: What is known of the run where slotmark made it.
+        noted: Warnings about how the logs were read.
+
+    Raises:
+        LogError: There is no genesis, or too many lines can't be read; nothing was written.
+        RunError: The run folder can't be written.
+    """
+    genesis = read_genesis(looked.folder, request.genesis)
+    metadata = read_metadata(looked.folder, request.meta)
+    regions = regions_of_topology(looked.folder)
     with RunWriter(request.out) as writer:
-        tables, threads = writer.tables_folder, request.threads or usable_cores()
-        reading = pieces_of(looked.survey, pieces, request.host_from, tables, threads)
-        ingested = engine(reading, lambda outputs: merged_accounts(looked.survey, outputs, tables), on_step)
+        tables = writer.tables_folder
+        ingested = reading(tables)
         if not request.accept_damaged:
             refuse_damaged(ingested)
         refuse_rejected(ingested, request.max_rejected)
         if not any(host.kept for host in ingested.hosts):
             raise LogError(
-                f"{request.logs}: no line of {ingested.lines:,} has anything that is measured. Are these logs of block producers?"
+                f"{request.named}: no line of {ingested.lines:,} has anything that is measured. Are these logs of block producers?"
             )
         refuse_other_genesis(tables, genesis)
+        hosts = [*(host.host for host in ingested.hosts), *(one.host for one in looked.unread)]
         cluster = Cluster(
-            name=request.logs.resolve().name,
+            name=looked.name,
             target=request.target or metadata.ident or request.out.name,
             host_from=request.host_from,
             genesis=genesis,
             metadata=metadata,
             regions=regions,
-            unread=[f"{path} ({why})" for path, why in found.unread],
+            unread=[f"{one.place} ({one.why})" for one in looked.unread],
             limits=limits_of(looked.survey),
-            missing=without_logs(
-                folder, [host.host for host in ingested.hosts], list(regions), [path for path, _ in found.unread]
-            )
-            if request.host_from == "path"
-            else (),
+            missing=without_logs(hosts, list(regions), looked.folders) if request.host_from == "path" else (),
             here=here,
+            noted=noted,
             clock_limit_ms=request.clock_limit_ms,
             correct_clocks=request.correct_clocks,
         )

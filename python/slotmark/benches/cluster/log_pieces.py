@@ -13,30 +13,63 @@ from slotmark import _core
 from slotmark.benches.cluster import tracing
 from slotmark.benches.cluster.ingested import Ingested
 from slotmark.benches.cluster.logs import HostLog
-from slotmark.engine import Piece, Progress, local
+from slotmark.engine import Piece, Progress
+from slotmark.stores import Ranges
+
+PIECE_BYTES = 128 << 20
+"""Bytes of logs of a piece, where pieces go to machines: few enough that its tables are held in memory, and that what is lost with one is little."""
+
+_ELSEWHERE = Ranges()
 
 
 class Surveyed(msgspec.Struct, frozen=True):
     """What is known of a log file before it is read.
 
     Attributes:
-        file: What decides how logs are cut: its host, path, size, dialect and first line; ``slotmark_tracelog::Surveyed`` as JSON.
+        file: What decides how logs are cut: its host, place, size, dialect and first line; ``slotmark_tracelog::Surveyed`` as JSON.
         limits: Counted messages that the node logs only so many times per second, by its configuration or the beginning of the file.
     """
 
     file: str
     limits: dict[str, float]
 
+    @property
+    def place(self) -> "LogFile":
+        """Where the file is."""
+        return msgspec.json.decode(self.file, type=LogFile)
 
-def surveyed(host: str, path: str) -> Surveyed:
-    """Looks at the ends of a host's log file. LogError or OSError where it can't be read."""
-    limits = tracing.limits([HostLog(host, Path(path))])
-    return Surveyed(_core.survey_log(host, path), limits)
+
+class LogFile(msgspec.Struct, frozen=True, order=True):
+    """A log file that was looked at.
+
+    Attributes:
+        host: Whose it is.
+        path: Its path or URL.
+        bytes: Its size.
+        at: The host that can read it, where only that one can; else empty.
+    """
+
+    host: str
+    path: str
+    bytes: int
+    at: str = ""
 
 
-def survey(logs: Sequence[HostLog]) -> list[Surveyed]:
+def surveyed(log: HostLog, url: str = "", at: str = "") -> Surveyed:
+    """Looks at the ends of a host's log file. LogError or OSError where it can't be read.
+
+    Args:
+        log: The file.
+        url: Of the file itself, where ``log`` is only the beginning of one in a store.
+        at: The host that can read it, where only that one can.
+    """
+    limits = tracing.limits([log])
+    return Surveyed(_core.survey_log(log.host, url or str(log.path), at, _ELSEWHERE), limits)
+
+
+def survey(logs: Sequence[HostLog], at: str = "") -> list[Surveyed]:
     """Looks at log files of this machine. LogError or OSError where one can't be read."""
-    return local([Piece(work=surveyed, inputs=(log.host, str(log.path)), label="") for log in logs], list, workers=1)
+    return [surveyed(log, at=at) for log in logs]
 
 
 def limits_of(found: Sequence[Surveyed]) -> dict[str, float]:
@@ -49,35 +82,43 @@ def limits_of(found: Sequence[Surveyed]) -> dict[str, float]:
 
 
 def pieces_of(
-    found: Sequence[Surveyed], pieces: int, host_from: str, tables: Path, threads: int
+    found: Sequence[Surveyed], host_from: str, tables: Path, threads: int, pieces: int | None = None
 ) -> list[Piece[list[str]]]:
     """Returns the pieces that logs are read in; those of few files may be empty.
 
     Args:
         found: What is known of all files.
-        pieces: The number of pieces, of about as many bytes each. A host's files are in one piece where it has several, since they may overlap;
-            a large one may be in several pieces.
         host_from: Whether the host of a line is its file's, or what its field ``host`` says.
         tables: Where the parts of tables are wanted.
         threads: How many segments of files a piece reads at once.
+        pieces: The number of pieces, of about as many bytes each; None for some of about `PIECE_BYTES`, where each host has its own. A host's
+            files are in one piece where it has several, since they may overlap; a large one may be in several pieces.
     """
     files = [one.file for one in found]
+    if pieces is None:
+        places = [one.place for one in found]
+        sizes = {at: sum(one.bytes for one in places if one.at == at) for at in sorted({one.at for one in places})}
+        shares = [(at, -(-size // PIECE_BYTES) or 1) for at, size in sizes.items()]
+    else:
+        shares = [("", pieces)]
     return [
         Piece(
             work=accounts,
-            inputs=(files, number, pieces, host_from),
+            inputs=(files, at, number, of, host_from),
             how={"threads": threads},
             folder=tables,
-            label=f"piece {number + 1} of {pieces} of the logs" if pieces > 1 else "",
+            label=f"piece {number + 1} of {of} of the logs{at and f' of {at}'}" if of > 1 or at else "",
+            host=at,
         )
-        for number in range(pieces)
+        for at, of in shares
+        for number in range(of)
     ]
 
 
 def accounts(
-    survey: list[str], number: int, of: int, host_from: str, *, folder: Path, threads: int, progress: Progress
+    survey: list[str], at: str, number: int, of: int, host_from: str, *, folder: Path, threads: int, progress: Progress
 ) -> list[str]:
-    """Reads a piece of surveyed logs, and writes its parts of tables into a folder.
+    """Reads a piece of the surveyed logs that lie at a host, and writes its parts of tables into a folder.
 
     Returns:
         The account of each part: ``slotmark_tracelog::Account`` as JSON.
@@ -85,7 +126,7 @@ def accounts(
     Raises:
         LogError: A file can't be read, or isn't the one that was surveyed.
     """
-    return _core.read_logs(survey, number, of, host_from == "field", str(folder), threads, progress)
+    return _core.read_logs(survey, at, number, of, host_from == "field", str(folder), threads, progress, _ELSEWHERE)
 
 
 def merged_accounts(found: Sequence[Surveyed], pieces: Iterable[list[str]], tables: Path) -> Ingested:

@@ -28,7 +28,9 @@ _PACKED = {".gz": "gzip", ".zst": "zstd"}
 
 _UNKNOWN_FORM = "no line of it is in a form that is read, as cardano-node's or Dingo's"
 
-_SNIFFED_BYTES = 1 << 18
+SNIFFED_BYTES = 1 << 18
+"""Bytes of the beginning of a file by which it is known whether it is a log."""
+
 _STEP_BYTES = 1 << 12
 
 
@@ -72,7 +74,7 @@ def _host_logs(folder: Path) -> HostLogs:
         _refuse_other_names([folder])
         if why := unreadable(folder) or ("" if folder.is_file() else "no plain file"):
             raise LogError(f"{folder}: {why}. Give it as plain text in UTF-8, or packed by gzip or zstd.")
-        return HostLogs([HostLog(_host_of(folder), folder)], [])
+        return HostLogs([HostLog(host_of(folder), folder)], [])
     if not folder.is_dir():
         raise LogError(
             f"{folder}: no such folder. Give the folder that holds a folder or a file of logs for each host."
@@ -86,9 +88,9 @@ def _host_logs(folder: Path) -> HostLogs:
     hosts = [child for child in sorted(folder.iterdir()) if child.is_dir() and child.name not in NOT_HOSTS]
     unread: list[tuple[Path, str]] = []
     found = [HostLog(host.name, path) for host in hosts for path in _logs_in(host, unread)]
-    found = found or [HostLog(_host_of(path), path) for path in _logs_in(folder, unread)]
+    found = found or [HostLog(host_of(path), path) for path in _logs_in(folder, unread)]
     if not found and (folder / "analysis").is_dir():
-        found = [HostLog(_host_of(path), path) for path in _logs_in(folder / "analysis", unread)]
+        found = [HostLog(host_of(path), path) for path in _logs_in(folder / "analysis", unread)]
     if not found:
         first = f" {unread[0][0]}: {unread[0][1]}." if unread else ""
         raise LogError(
@@ -98,18 +100,15 @@ def _host_logs(folder: Path) -> HostLogs:
     return HostLogs(sorted(found), unread)
 
 
-def without_logs(folder: Path, hosts: Sequence[str], named: Sequence[str], unread: Sequence[Path]) -> list[str]:
+def without_logs(hosts: Sequence[str], named: Sequence[str], folders: Sequence[str]) -> list[str]:
     """The hosts that a run directory names and has no log of: those that its topology names, and folders beside the hosts' own.
 
     Args:
-        folder: The run directory.
-        hosts: Those with logs.
+        hosts: Those with logs, also such as can't be read.
         named: Those of the topology.
-        unread: Logs that can't be read: hosts have them nonetheless.
+        folders: Those of the run directory.
     """
-    hosts = [*hosts, *(path.parent.name if path.parent != folder else _host_of(path) for path in unread)]
-    in_folders = any((folder / host).is_dir() for host in hosts)
-    folders = [child.name for child in folder.iterdir() if child.is_dir()]
+    in_folders = any(host in folders for host in hosts)
     return sorted({*named, *(folders if in_folders else [])} - NOT_HOSTS - set(hosts))
 
 
@@ -160,7 +159,7 @@ def first_lines(path: Path) -> list[bytes] | None:
     start = b""
     packing = packing_of(path) or _PACKED.get(path.suffix)
     with pa.input_stream(str(path), compression=packing) as file:
-        while len(start) < _SNIFFED_BYTES:
+        while len(start) < SNIFFED_BYTES:
             try:
                 more = file.read(_STEP_BYTES)
             except OSError:
@@ -175,7 +174,7 @@ def first_lines(path: Path) -> list[bytes] | None:
     return start.splitlines()
 
 
-def _host_of(path: Path) -> str:
+def host_of(path: Path) -> str:
     """The host that a file's name means: ``logs-node-0.flt.json.gz`` is ``node-0``'s."""
     name = path.name
     for suffix in _PACKED:

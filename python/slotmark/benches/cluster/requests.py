@@ -72,7 +72,12 @@ class Logs(Shareable, frozen=True, kw_only=True):
     work = "ingest"
 
     logs: Annotated[
-        Path, Option("A folder with a folder or a file of logs a host; .gz and .zst too.", "LOGDIR", argument=True)
+        list[str],
+        Option(
+            "A folder with a folder or a file of logs a host, .gz and .zst too; or its URL; or HOST:PATH with --engine ray; again for more.",
+            "LOGDIR",
+            argument=True,
+        ),
     ]
     genesis: Annotated[
         Path | None, Option("The Shelley genesis, where LOGDIR hasn't genesis/genesis.shelley.json.", "FILE")
@@ -108,6 +113,11 @@ class Logs(Shareable, frozen=True, kw_only=True):
             written=_in_milliseconds,
         ),
     ] = CLOCK_LIMIT_MS
+
+    @property
+    def named(self) -> str:
+        """The logs as they were named."""
+        return self.logs[0] if len(self.logs) == 1 else f"{self.logs[0]} and {len(self.logs) - 1:,} more"
 
 
 class IngestRequest(Logs, frozen=True, kw_only=True):

@@ -13,13 +13,19 @@ from slotmark.engine import Engine, Piece, Progress, Shard, ShardDone, gathered,
 from slotmark.errors import RunError
 from slotmark.places import Place, Url
 from slotmark.run.storage import is_run, refuse_existing
+from slotmark.warnings import Warning
 
 _BESIDE = Path("seeds")
 """Where a shard's runs are wanted: beside their piece's output, wherever that is kept."""
 
 
 def simulated(
-    request: SimulationRequest, profile_toml: str, out: Place, progress: Progress
+    request: SimulationRequest,
+    profile_toml: str,
+    out: Place,
+    progress: Progress,
+    elsewhere: Engine | None = None,
+    noted: Sequence[Warning] = (),
 ) -> list[tuple[Place, RunFacts]]:
     """Simulates what is asked for: one run into ``out``, or one per seed below it.
 
@@ -28,6 +34,8 @@ def simulated(
         profile_toml: Its complete profile, as :func:`slotmark.benches.cluster.simulate.load_profile` gives it.
         out: The new folder, or that of the new folders.
         progress: Called with what is done and in all; may raise to stop.
+        elsewhere: The engine of other machines that does those of several seeds; None for this machine.
+        noted: Warnings about the engine, for the manifest of each run.
 
     Returns:
         The folder of each run, and what it holds.
@@ -36,6 +44,8 @@ def simulated(
         SimulationError: A profile that makes no sense.
         RunError: A folder is there already, or can't be written.
     """
+    if request.repeat is not None and elsewhere is not None:
+        return _brought(profile_toml, _seeds(request), out, progress, elsewhere, direct=request.direct, noted=noted)
     if request.repeat is not None:
         return simulate_seeds(profile_toml, _seeds(request), out, progress, direct=request.direct)
     if request.direct or not isinstance(out, Path):
@@ -110,15 +120,26 @@ def simulate_seeds(
 
 
 def _brought(
-    profile_toml: str, seeds: Sequence[int], out: Path, progress: Progress, engine: Engine, *, direct: bool
+    profile_toml: str,
+    seeds: Sequence[int],
+    out: Place,
+    progress: Progress,
+    engine: Engine,
+    *,
+    direct: bool,
+    noted: Sequence[Warning] = (),
 ) -> list[tuple[Place, RunFacts]]:
-    """The same by an engine that brings files one by one: all runs are put below ``out`` when all are whole."""
+    """The same by an engine that brings files one by one: all runs are put below ``out`` when all are whole; straight into a store."""
     folders = _new(seeds, out)
+    each_alone = usable_cores()  # one thread of each core's
+    if isinstance(out, Url):
+        pieces = _pieces(profile_toml, seeds, direct, each_alone, store=out, noted=noted)
+        return list(zip(folders, engine(pieces, list, progress), strict=True))
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".seeds-", dir=out, ignore_cleanup_errors=True) as made:
-            pieces = _pieces(profile_toml, seeds, direct, folder=Path(made))
-            facts = engine(pieces, list, progress, workers_for(len(pieces)))
+            pieces = _pieces(profile_toml, seeds, direct, each_alone, folder=Path(made), noted=noted)
+            facts = engine(pieces, list, progress)
             for folder in folders:
                 Path(made, folder.name).rename(Path(str(folder)))
     except OSError as error:
@@ -155,11 +176,13 @@ def _pieces(
     *,
     folder: Path | None = None,
     store: Url | None = None,
+    noted: Sequence[Warning] = (),
 ) -> list[Piece[RunFacts]]:
     """A piece per seed: below a folder, or straight into a store."""
     how = {"threads": max(1, usable_cores() // workers), **({"store": store} if store else {})}
+    more = [list(noted)] if noted else []
     return [
-        Piece(work=_simulated, inputs=(profile_toml, seed, direct), how=how, folder=folder, label=f"seed {seed}")
+        Piece(work=_simulated, inputs=(profile_toml, seed, direct, *more), how=how, folder=folder, label=f"seed {seed}")
         for seed in seeds
     ]
 
@@ -168,6 +191,7 @@ def _simulated(
     profile_toml: str,
     seed: int,
     direct: bool,
+    noted: Sequence[Warning] = (),
     *,
     folder: Path | None = None,
     store: Url | None = None,
@@ -179,6 +203,6 @@ def _simulated(
     assert below is not None, "one of them is given"
     own = below / f"seed-{seed}"
     if direct:
-        return simulate_direct(profile_toml, seed, own, progress, threads=threads)[1]
+        return simulate_direct(profile_toml, seed, own, progress, threads=threads, noted=noted)[1]
     assert isinstance(own, Path), "logs are written to folders"
     return simulate(profile_toml, seed, own, progress)

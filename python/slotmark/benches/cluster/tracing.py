@@ -133,14 +133,14 @@ KNOWN = frozenset(
 _LIMITERS = ("StartLimiting", "StopLimiting", "RememberLimiting")
 """The last parts of the names under which tracing reports that it holds messages back; the messages aren't named."""
 
-_CONFIGURATION = "config.json"
+CONFIGURATION = "config.json"
 _MOST_DEPTH = 16
 
 
 def limits(logs: Sequence[HostLog]) -> dict[str, float]:
     """Messages that are counted and that tracing logs only so often per second, by the start-up messages in logs and the configurations beside them."""
     folders = sorted({log.path.parent for log in logs})
-    contents = [_json(content_of(file)) for folder in folders if (file := folder / _CONFIGURATION).is_file()]
+    contents = [_json(content_of(file)) for folder in folders if (file := folder / CONFIGURATION).is_file()]
     for log in logs:
         contents += [_json(line) for line in first_lines(log.path) or () if b"maxFrequency" in line]
     found: dict[str, float] = {}

@@ -159,7 +159,7 @@ def run_live(
             statistics = wan.stop() if wan else None
         here = _measured_here(request, placed, machine, cluster, folder, statistics, cut)
         run, ingested = ingest(
-            IngestRequest(logs=folder, out=request.out, target=target),
+            IngestRequest(logs=[str(folder)], out=request.out, target=target),
             lambda _done, _total: None,
             here,
         )

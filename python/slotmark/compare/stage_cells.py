@@ -11,6 +11,9 @@ import pyarrow as pa
 from slotmark.metrics import Analysis, StageCells, dense_ranks
 from slotmark.statistics.student import satterthwaite
 
+MOST_LAID_OUT = 20_000_000
+"""Cells times blocks above which only those that occur are laid out: of long runs of many hosts few do."""
+
 LEAST_BLOCKS = 3
 """The number of blocks on each side that must have taken the stage there for a cell to count."""
 
@@ -90,6 +93,12 @@ class Cells(msgspec.Struct, frozen=True):
             inside = kept[errors.cells]
             shape = count, errors.units.max() + 1
             place = np.ravel_multi_index((which[errors.cells][inside], errors.units[inside]), shape)
+            if count * shape[1] > MOST_LAID_OUT:
+                place, of = np.unique(place, return_inverse=True)
+                of_units = np.bincount(of, errors.values[inside])
+                variances[side] = np.bincount(place // shape[1], of_units**2, count)
+                degrees[side] = np.bincount(place // shape[1], minlength=count) - 1
+                continue
             of_units = np.bincount(place, errors.values[inside], count * shape[1]).reshape(shape)
             there = np.zeros(count * shape[1], bool)
             there[place] = True

@@ -126,19 +126,21 @@ class Observed(msgspec.Struct, frozen=True):
 
 def observed(stage_cells: StageCells, analysis: Analysis) -> dict[str, Observed]:
     """The stages of a run, in the order of steps. RunError where the run's tables don't allow it."""
-    table = analysis.select(stage_cells.sql(), "its stages by place")
     found: dict[str, Observed] = {}
-    if not table.num_rows:
-        return found
-    codes = np.stack([_codes(table[name]) for name in ("stage", "sender", "place")])
-    starts = [0, *(np.flatnonzero((codes[:, 1:] != codes[:, :-1]).any(axis=0)) + 1).tolist()]
-    firsts = table.take(starts).to_pylist()
-    key, value, waited = (table[name].to_numpy() for name in ("key", "value", "waited"))
-    for first, (start, end) in zip(firsts, pairwise([*starts, table.num_rows]), strict=True):
-        one = found.setdefault(first["stage"], Observed(first["step"], {}, {}, {}))
-        name = (first["sender"] or "", first["place"])
-        one.blocks[name], one.values[name] = key[start:end], value[start:end]
-        one.waited[name] = int(waited[start:end].sum())
+    some: dict[tuple[str, tuple[str, str]], list[tuple[np.ndarray, np.ndarray]]] = {}
+    for table in analysis.in_batches(stage_cells.sql(), "its stages by place"):
+        codes = np.stack([_codes(table[name]) for name in ("stage", "sender", "place")])
+        starts = [0, *(np.flatnonzero((codes[:, 1:] != codes[:, :-1]).any(axis=0)) + 1).tolist()]
+        firsts = table.take(starts).to_pylist()
+        key, value, waited = (table[name].to_numpy() for name in ("key", "value", "waited"))
+        for first, (start, end) in zip(firsts, pairwise([*starts, table.num_rows]), strict=True):
+            one = found.setdefault(first["stage"], Observed(first["step"], {}, {}, {}))
+            cell = (first["sender"] or "", first["place"])
+            one.waited[cell] = one.waited.get(cell, 0) + int(waited[start:end].sum())
+            some.setdefault((first["stage"], cell), []).append((key[start:end].copy(), value[start:end].copy()))
+    for stage, cell in list(some):
+        keys, values = zip(*some.pop((stage, cell)), strict=True)
+        found[stage].blocks[cell], found[stage].values[cell] = np.concatenate(keys), np.concatenate(values)
     return found
 
 
@@ -216,10 +218,12 @@ def _cells(
             )
             count = _distinct(of)
             means[number, place] = values.mean()
-            of_cells.append(np.full(values.size, place))
+            of_cells.append(np.full(values.size, place, np.int32))
             units.append(of)
             parts.append((values - values.mean()) * np.sqrt(count / (count - 1)) / values.size * weights[place])
-        errors.append(Errors(np.concatenate(of_cells), dense_ranks(np.concatenate(units)), np.concatenate(parts)))
+        errors.append(
+            Errors(np.concatenate(of_cells), dense_ranks(np.concatenate(units)).astype(np.int32), np.concatenate(parts))
+        )
     return Cells(
         stage=stage,
         names=[name for name, _ in found],

@@ -218,6 +218,19 @@ class Analysis:
         self._run(lambda: found.append(self._database.select(sql)), what)
         return found[0]
 
+    def in_batches(self, sql: str, what: str) -> Iterator[pa.Table]:
+        """The rows that :meth:`select` returns, some at a time, none of which is empty; nothing else may be asked of this analysis meanwhile."""
+        self._prepare(sql, what)
+        batches = self._database.in_batches(sql, [], sorted_=False)
+        following: list[pa.RecordBatch] = []
+        while True:
+            self._run(lambda: following.extend(batch for batch in [next(batches, None)] if batch is not None), what)
+            if not following:
+                return
+            batch = following.pop()
+            if batch.num_rows:
+                yield pa.Table.from_batches([batch])
+
     def facts(self) -> list[tuple[str, str]]:
         """Returns names and values that a manifest shows beside the run's own record, in order; empty for most benches."""
         if not self.catalogue.facts:

@@ -13,6 +13,8 @@ from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue
 from slotmark.report import comparison_document
 from slotmark.report.renderers.html import html
+from slotmark.report.sections.cells import headed, readable
+from slotmark.report.sections.means import mean_tables
 from slotmark.run import Manifest, Run
 from slotmark.run.manifest import ROUND
 from slotmark.statistics.passed_on import UNKNOWN, PassedOn, swapped_on_the_way
@@ -64,6 +66,30 @@ def test_what_is_planted_is_found_by_the_hosts_that_it_is_on(delayed: Sequence[R
     assert "a host in a round is the unit" in text
     assert comparison.decision is not None
     assert comparison.decision.answer == "hold"
+
+
+def test_the_columns_that_are_shown_agree_with_the_difference(tmp_path: Path) -> None:
+    """In two short rounds, where samples of the two targets are of other hosts: their means differ by something else."""
+    comparison = compare([session(tmp_path, msgspec.structs.replace(DELAYED, rounds=2, blocks=12), 3)])
+    rows = {headed(row.metric, readable(row.metric)[1]): row for row in comparison.rows}
+    seen, off = 0, 0.0
+    for table in mean_tables(comparison):
+        assert table.notes
+        assert "Both columns are levels by the model" in table.notes[0]
+        for name, base, candidate, delta, share, *_ in table.rows:
+            row = rows[name.text]
+            ours, theirs = float(base.text), float(candidate.text)
+            rounding = 10.0 ** -min(len(one.text.partition(".")[2]) for one in (base, candidate, delta))
+            assert theirs - ours == pytest.approx(float(delta.text), abs=2 * rounding)
+            assert 100 * (theirs / ours - 1) == pytest.approx(float(share.text), abs=2 + 200 * rounding / ours)
+            usual, delayed = (one.mean for one in row.summaries if one)
+            (one,) = row.differences
+            assert one is not None
+            assert one.delta is not None
+            off = max(off, abs(delayed - usual - one.delta.estimate) / abs(one.delta.estimate))
+            seen += 1
+    assert seen == 3
+    assert off > 0.1  # the control: with means of samples the columns would not agree
 
 
 @pytest.mark.parametrize("held", [1.0, 0.0])

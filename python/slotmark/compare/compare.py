@@ -308,6 +308,7 @@ def judged(
             part=entry.part,
             quantity=entry.quantity,
             summaries=entry.summaries,
+            fitted=entry.fitted,
             differences=[
                 one
                 and _difference(

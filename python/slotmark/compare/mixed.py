@@ -157,8 +157,14 @@ def entry(
         summarise_runs(some, ALL) if (some := [one for one in of_side if one.table.num_rows]) else None
         for of_side in values.sides
     ]
-    measured = _measured(metric, values.swapped(confidence), len(values.rounds))
-    return Entry(metric=metric, quantity="mean", summaries=summaries, measured=[measured])
+    found = values.swapped(confidence)
+    return Entry(
+        metric=metric,
+        quantity="mean",
+        summaries=summaries,
+        fitted=found and [found.base, found.base + found.found.interval.estimate],
+        measured=[_measured(metric, found, len(values.rounds))],
+    )
 
 
 def chance(

@@ -233,6 +233,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         part: Which samples, looked at by themselves: a setting such as ``decode, sequential``, or a kind of blocks; :data:`ALL` for all.
         quantity: What of them is compared.
         summaries: One per side, in the order of the sides; None where a side lacks this metric or part.
+        fitted: The level of each side by the model that the differences follow from, in the metric's unit; None where levels are those of the samples.
         differences: One per candidate, in order; None where not compared.
         warnings: Warnings about this row.
     """
@@ -241,6 +242,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     part: str
     quantity: Quantity
     summaries: list[Summary | None]
+    fitted: list[float] | None = None
     differences: list[Difference | None]
     warnings: list[Warning] = []
 
@@ -256,7 +258,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def levels(self) -> list[float | None]:
-        """The level of each side, in the metric's unit: its median, or its mean where means or sums are compared."""
+        """The level of each side, in the metric's unit: by the model, or else its median, or its mean where means or sums are compared."""
+        if self.fitted is not None:
+            return [*self.fitted]
         means = self.quantity in ("mean", "all blocks together")
         return [one and (one.mean if means else one.median) for one in self.summaries]
 

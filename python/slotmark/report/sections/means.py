@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from slotmark.compare.result import Comparison, Difference, Row, Summary
-from slotmark.metrics import Metric
+from slotmark.compare.result import Comparison, Difference, Row
 from slotmark.numbers import number, percent_change, plain, point_unit, signed, signed_interval
 from slotmark.published.styles import STYLES, Style
 from slotmark.report.document import Cell, Column, Table
@@ -82,17 +81,15 @@ def _cells(comparison: Comparison, row: Row, place: int, style: Style | None) ->
     base, theirs, difference = row.summaries[0], row.summaries[place + 1], row.differences[place]
     metric = row.metric
     scale, unit = (1.0, metric.unit) if style else readable(metric)
-    values = [_mean(summary, metric, style, scale) for summary in (base, theirs)]
+    values = [_mean(row, side, style, scale) for side in (0, place + 1)]
     name = metric_cell(metric, unit, link_of(comparison, row, place))
     if row.part:
         name = msgspec.structs.replace(name, text=f"{name.text}: {row.part}")
     if base is None or theirs is None or difference is None:
         return [name, *values, Cell("-"), Cell("-"), *[Cell("")] * 3, not_compared(base, theirs)]
     if style:
-        change = [
-            style.delta(base.mean, theirs.mean, metric.width),
-            style.percent(base.mean, theirs.mean, metric.width),
-        ]
+        levels = [row.levels[side] or 0.0 for side in (0, place + 1)]
+        change = [style.delta(*levels, metric.width), style.percent(*levels, metric.width)]
     else:
         delta, ratio = difference.delta, difference.ratio
         change = [
@@ -120,12 +117,14 @@ def _reach(difference: Difference, scale: float, unit: str) -> Cell:
     return Cell(f"{percent_change(ratio.low)} to {percent_change(ratio.high)}", remark=remark)
 
 
-def _mean(summary: Summary | None, metric: Metric, style: Style | None, scale: float) -> Cell:
-    if summary is None:
+def _mean(row: Row, side: int, style: Style | None, scale: float) -> Cell:
+    summary, level = row.summaries[side], row.levels[side]
+    if summary is None or level is None:
         return Cell("-")
-    text = style.cell(summary.mean, metric.width) if style else number(scale * summary.mean)
+    text = style.cell(level, row.metric.width) if style else number(scale * level)
     runs = f" of {summary.runs} runs" if summary.runs > 1 else ""
-    return Cell(text, remark=f"{summary.n:,} samples{runs}, standard deviation {number(scale * summary.sd)}")
+    mean = "" if row.fitted is None else f", mean {number(scale * summary.mean)}"
+    return Cell(text, remark=f"{summary.n:,} samples{runs}{mean}, standard deviation {number(scale * summary.sd)}")
 
 
 def _counts(rows: Sequence[Row], place: int, comparison: Comparison) -> str:
@@ -138,4 +137,9 @@ def _counts(rows: Sequence[Row], place: int, comparison: Comparison) -> str:
         runs = max((summary.runs for summary in present), default=1)
         span = "no" if not counts else f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
         parts.append(f"{name} {span} of {runs} run{'s' if runs > 1 else ''}")
-    return f"Samples per metric: {'; '.join(parts)}."
+    fitted = (
+        " Both columns are levels by the model of the difference, not means of samples."
+        if any(row.fitted for row in rows)
+        else ""
+    )
+    return f"Samples per metric: {'; '.join(parts)}.{fitted}"

@@ -23,6 +23,7 @@ class Option(msgspec.Struct, frozen=True):
         metavar: What stands for its value there; by its type where there is none.
         flags: What is typed; the field's name by default, as ``--field-name``.
         least: The least number that it takes. A default below that means that none was given, and isn't printed.
+        most: The largest number that it takes.
         parse: Gives the field's value of the flag, for messages, and what was typed. Raises ArgumentError.
         typed: The type of what was typed, where that is parsed.
         default: What is parsed where nothing was typed; without one the field's own default holds.
@@ -36,6 +37,7 @@ class Option(msgspec.Struct, frozen=True):
     metavar: str | None = None
     flags: tuple[str, ...] = ()
     least: int | None = None
+    most: int | None = None
     parse: Callable[[str, Any], Any] | None = None
     typed: Any = str
     default: str | None = None

@@ -110,6 +110,11 @@ def place_of_option(_option: str, named: str) -> Place:
     return place(named)
 
 
+def folder_of_option(_option: str, named: str) -> Path:
+    """The folder that an option names: :func:`folder_of`."""
+    return folder_of(named)
+
+
 def folder_of(named: Place | str) -> Path:
     """The folder that is named, where a store will not do, as for reports and for sessions, which keep what they need to go on. ArgumentError for a URL."""
     return _of_this_machine(

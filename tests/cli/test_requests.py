@@ -10,13 +10,16 @@ import typer
 from typer.testing import CliRunner
 
 from slotmark.benches.chainsync.request import Request as ChainsyncRequest
+from slotmark.benches.chainsync.request import ServeRequest
 from slotmark.benches.cluster.live.plan import Session
 from slotmark.benches.cluster.requests import IngestRequest, Question, SimulationRequest
 from slotmark.benches.cluster.sweep import Spacing
-from slotmark.benches.ledger.request import NoiseRequest
+from slotmark.benches.ledger.request import ImportRequest, NoiseRequest
 from slotmark.benches.ledger.request import Request as LedgerRequest
+from slotmark.cli.engines import EngineRequest
 from slotmark.cli.requests import Asked, from_requests
 from slotmark.errors import ArgumentError
+from slotmark.measure.forge import ChainRequest
 from slotmark.options import Option, duration_s, option_of, words_of
 
 
@@ -149,7 +152,19 @@ def test_the_words_of_a_request_make_it() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [ChainsyncRequest, IngestRequest, LedgerRequest, NoiseRequest, Question, Session, SimulationRequest],
+    [
+        ChainRequest,
+        ChainsyncRequest,
+        EngineRequest,
+        ImportRequest,
+        IngestRequest,
+        LedgerRequest,
+        NoiseRequest,
+        Question,
+        ServeRequest,
+        Session,
+        SimulationRequest,
+    ],
 )
 def test_no_default_of_a_bench_is_stated_twice(kind: type[msgspec.Struct]) -> None:
     seen = 0
@@ -157,4 +172,4 @@ def test_no_default_of_a_bench_is_stated_twice(kind: type[msgspec.Struct]) -> No
         if option := option_of(field.type):
             seen += 1
             assert option.default is None or field.default is msgspec.NODEFAULT, field.name
-    assert seen > 3
+    assert seen > 2

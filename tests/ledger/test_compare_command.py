@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slotmark.benches.ledger.importing import Recording, factors_of, import_recordings
+from slotmark.benches.ledger.importing import Recording, import_recordings
 from tests.conftest import remarks, slotmark
 from tests.ledger.recordings import AGE_2024, points, tab_separated, written
 
@@ -138,7 +138,7 @@ def _imported(
             for point in points(122, seed=3, with_table_read=False)
         ]
         files.append(written(folder, f"{name}-{seed}.csv", tab_separated(noisy, AGE_2024)))
-    out, factors = folder / "runs" / name, factors_of([factor])
+    out, factors = folder / "runs" / name, dict([factor.split("=")])
     recording = Recording(target=target or name, files=files, factors=factors, out=out)
     import_recordings([recording], session=f"day {seeds.start % 20}")
     return out

@@ -8,23 +8,27 @@ import msgspec
 import typer
 
 from slotmark.cli.console import progress, talk
+from slotmark.cli.requests import from_requests
 from slotmark.errors import ArgumentError
+from slotmark.measure.forge import ChainRequest, forge
 from slotmark.numbers import fixed, megabytes
-from slotmark.places import folder_of
 
 app = typer.Typer(help="Look into a chain, check it, or forge one.", no_args_is_help=True, rich_markup_mode=None)
+
+ChainFolder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="An ImmutableDB: the folder with 00000.chunk and so on.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command(epilog="Example: slotmark chain info chains/preview")
 def info(
-    chain: Annotated[
-        Path, typer.Argument(metavar="DIR", help="An ImmutableDB: the folder with 00000.chunk and so on.")
-    ],
+    chain: ChainFolder,
     start: Annotated[
         str | None, typer.Option(help="Only what comes after this point: SLOT.HASH, origin, or densest.")
     ] = None,
     blocks: Annotated[int | None, typer.Option(min=1, help="Only this many blocks.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print what a chain holds: blocks, eras, slots, sizes, transactions, redeemers. Every block is checked and decoded."""
     from slotmark import _core
@@ -42,9 +46,7 @@ def info(
 
 @app.command(epilog="Example: slotmark chain check chains/preview --genesis genesis/shelley-genesis.json")
 def check(
-    chain: Annotated[
-        Path, typer.Argument(metavar="DIR", help="An ImmutableDB: the folder with 00000.chunk and so on.")
-    ],
+    chain: ChainFolder,
     genesis: Annotated[
         Path | None,
         typer.Option(
@@ -52,14 +54,13 @@ def check(
             help="The network's Shelley genesis; Byron's, Alonzo's and Conway's are read from its folder.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check every header and transaction of a chain against the rules of TPraos, Praos and the ledger; exit 1 where one is broken.
 
     Without --genesis, whatever depends on it is counted as not known: KES periods and signatures, VRF proofs, leadership, limits, inputs, fees, scripts.
     """
     from slotmark.cli.chain_table import print_check
-    from slotmark.measure.forge import forge
 
     begin = time.monotonic()
     with progress("blocks") as step:
@@ -85,46 +86,10 @@ def check(
 
 
 @app.command(epilog="Example: slotmark chain synth --workload preview-like --blocks 10000 -o chains/made")
-def synth(
-    workload: Annotated[
-        str,
-        typer.Option(
-            help="value-only, plutus-loop, empty, preview-like, blocks of several of these by weight: mix:value-only=3,plutus-loop=1, or script."
-        ),
-    ],
-    blocks: Annotated[int, typer.Option(min=1, help="How many blocks.")],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="The new folder.", parser=folder_of)],
-    script: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="For --workload script: its text envelope, as cardano-cli has it (.plutus)."),
-    ] = None,
-    datum: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The script's datum: JSON as cardano-cli has it, or CBOR in hexadecimal."),
-    ] = None,
-    redeemer: Annotated[Path | None, typer.Option(metavar="FILE", help="Its redeemer, likewise.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides everything that is random.")] = 1,
-    utxo: Annotated[
-        int,
-        typer.Option(
-            min=0, max=16_000_000, help="Unspent outputs in the genesis beyond the 16384 that are always there."
-        ),
-    ] = 0,
-    security_parameter: Annotated[
-        int,
-        typer.Option(
-            "--security-parameter",
-            "-k",
-            min=2,
-            max=100_000,
-            help="k: chunk files have 10k slots, epochs 200k. 432 as on preview, 2160 as on mainnet.",
-        ),
-    ] = 432,
-) -> None:
+@from_requests
+def synth(request: ChainRequest) -> None:
     """Forge a valid chain of Conway blocks, the same bytes for the same seed. Its network is in DIR/genesis: genesis files, configuration, keys."""
-    from slotmark.measure.forge import forge
-
-    files = (script, datum, redeemer)
+    files = (request.script, request.datum, request.redeemer)
     if any(files) and not all(files):
         raise ArgumentError(
             "--script, --datum and --redeemer: expected all three or none. Give those that are missing."
@@ -132,21 +97,11 @@ def synth(
     with progress("blocks") as step:
         made = forge(
             "forge-chain",
-            {
-                "workload": workload,
-                "blocks": blocks,
-                "seed": seed,
-                "security-parameter": security_parameter,
-                "utxo": utxo,
-                "script": script,
-                "datum": datum,
-                "redeemer": redeemer,
-                "out": out,
-            },
-            progress=lambda done, total: step(done, total, f"forging {workload}"),
+            msgspec.structs.asdict(request),
+            progress=lambda done, total: step(done, total, f"forging {request.workload}"),
         )
     facts = msgspec.json.decode(made)
     talk.remark(
-        f"{out}: {facts['blocks']:,} blocks, {facts['transactions']:,} transactions, {megabytes(facts['bytes'])}, tip {facts['tip']}"
+        f"{request.out}: {facts['blocks']:,} blocks, {facts['transactions']:,} transactions, {megabytes(facts['bytes'])}, tip {facts['tip']}"
         + (f", script {facts['script']}" if facts["script"] else "")
     )

@@ -4,12 +4,11 @@ import json
 import math
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from slotmark.benches.chainsync.request import Request
+from slotmark.benches.chainsync.request import Request, ServeRequest
 from slotmark.benches.chainsync.targets import FLOOR, build_all, built_ins
 from slotmark.cleaning import one_line, one_name
 from slotmark.cli.console import progress, talk
@@ -17,7 +16,6 @@ from slotmark.cli.given import given
 from slotmark.cli.requests import from_requests
 from slotmark.cli.session import end_session
 from slotmark.errors import ArgumentError, TargetError, did_you_mean
-from slotmark.options import duration_us
 
 app = typer.Typer(help="Measure chain-sync clients against a real chain.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -130,68 +128,16 @@ def targets(
 
 
 @app.command(epilog="Example: slotmark chainsync serve --chain chains/preview --socket node.socket")
-def serve(
-    chain: Annotated[Path, typer.Option(metavar="DIR", help="The ImmutableDB folder to serve.")],
-    socket: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Serve node-to-client on this unix socket.")
-    ] = None,
-    listen: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Serve node-to-node here; port 0 takes a free one.")
-    ] = None,
-    magic: Annotated[int, typer.Option(min=0, help="The network's magic number; preview is 2.")] = 2,
-    reply_delay: Annotated[
-        str, typer.Option(metavar="TIME", help="Wait before each reply, as a slow node does: 250us.")
-    ] = "0us",
-    look: Annotated[
-        str,
-        typer.Option(metavar="TIME", help="Look for the next request so long before sleeping; takes a core: 100us."),
-    ] = "0us",
-    start: Annotated[
-        str | None, typer.Option(metavar="POINT", help="Frame the window after this point before listening.")
-    ] = None,
-    blocks: Annotated[int | None, typer.Option(min=1, help="The window's length.")] = None,
-    pace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Grow by a block so often, as a node at its tip does: from --start on, or the first block.",
-        ),
-    ] = None,
-    roll_back_every: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="With --pace: roll back by two after every N blocks; they come again."),
-    ] = None,
-    until_stdin_ends: Annotated[
-        bool,
-        typer.Option(
-            "--until-stdin-ends", help="Stop when standard input ends; answer each line on it with the CPU time so far."
-        ),
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON lines: where it listens, then one a connection that ended.")
-    ] = False,
-) -> None:
+@from_requests
+def serve(request: ServeRequest) -> None:
     """Serve a chain to any client, until interrupted."""
     from slotmark.benches.chainsync.server import server_command
 
-    if socket is None and listen is None:
+    if request.socket is None and request.listen is None:
         raise ArgumentError("give --socket PATH, --listen HOST:PORT, or both.")
-    if roll_back_every is not None and pace is None:
+    if request.roll_back_every is not None and request.pace_us is None:
         raise ArgumentError("--roll-back-every: goes with --pace, which lets the chain grow.")
-    words = server_command(
-        chain,
-        socket=socket,
-        listen=listen,
-        magic=magic,
-        reply_delay_us=duration_us("--reply-delay", reply_delay),
-        look_us=duration_us("--look", look),
-        start=start,
-        blocks=blocks,
-        pace_us=None if pace is None else duration_us("--pace", pace),
-        roll_back_every=roll_back_every,
-        until_stdin_ends=until_stdin_ends,
-        json=as_json,
-    )
+    words = server_command(request)
     os.execv(words[0], words)
 
 

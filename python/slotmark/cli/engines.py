@@ -1,16 +1,16 @@
 """The engines that commands may be given: their options, and what is printed of a Ray cluster."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
-import typer
 
 from slotmark.cli.console import print_table, talk
 from slotmark.errors import ArgumentError
 from slotmark.numbers import plain
+from slotmark.options import Option
 from slotmark.places import Place
 
 if TYPE_CHECKING:
@@ -18,17 +18,36 @@ if TYPE_CHECKING:
     from slotmark.engine.ray import Cluster
     from slotmark.warnings import Warning
 
-EngineName = Annotated[
-    Literal["local", "ray"],
-    typer.Option("--engine", help="What does the work: this machine, or the Ray cluster that it is a node of."),
-]
-InsecureRay = Annotated[
-    bool, typer.Option("--insecure-ray", help="Use a Ray cluster that asks for no token; the report notes it.")
-]
-RayLabels = Annotated[
-    list[str] | None,
-    typer.Option("--ray-label", metavar="KEY=VALUE", help="Use only nodes with this label of Ray's; again for more."),
-]
+
+def _labels(option: str, given: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for one in given:
+        key, sign, value = one.partition("=")
+        if not (key and sign and value):
+            raise ArgumentError(f"{option} {one}: expected KEY=VALUE, as role=sweep.")
+        found[key] = value
+    return found
+
+
+class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The engine that is to do the work of a command."""
+
+    engine: Annotated[
+        Literal["local", "ray"],
+        Option("What does the work: this machine, or the Ray cluster that it is a node of."),
+    ] = "local"
+    insecure_ray: Annotated[bool, Option("Use a Ray cluster that asks for no token; the report notes it.")] = False
+    ray_labels: Annotated[
+        Mapping[str, str],
+        Option(
+            "Use only nodes with this label of Ray's; again for more.",
+            "KEY=VALUE",
+            ("--ray-label",),
+            parse=_labels,
+            typed=list[str],
+        ),
+    ] = {}
+
 
 FOLDER = ".ray"
 """The folder below -o in which finished pieces are kept until all are."""
@@ -49,16 +68,12 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def chosen(
-    name: str, out: Path | None, *, insecure: bool, labels: Sequence[str] | None, kept: Path | None = None
-) -> Iterator[Chosen]:
-    """Makes an engine from its options.
+def chosen(request: EngineRequest, out: Path | None, kept: Path | None = None) -> Iterator[Chosen]:
+    """Makes the engine that is asked for.
 
     Args:
-        name: Its name.
+        request: Which.
         out: The folder that the command writes to; Ray's keeps what is finished in it until the end.
-        insecure: Whether ``--insecure-ray`` was given.
-        labels: The values of ``--ray-label``.
         kept: The folder that Ray's keeps it in, where that isn't one in ``out``.
 
     Yields:
@@ -68,7 +83,8 @@ def chosen(
         ArgumentError: Options that make no sense together.
         EngineError: Ray is not installed.
     """
-    if name == "local":
+    insecure, labels = request.insecure_ray, request.ray_labels
+    if request.engine == "local":
         if insecure or labels:
             raise ArgumentError("--insecure-ray and --ray-label are of --engine ray: give that, or leave them out.")
         from slotmark.engine import local
@@ -83,9 +99,7 @@ def chosen(
     from slotmark.warnings import insecure_ray
 
     folder = kept or out / FOLDER
-    with on_ray(
-        folder, insecure=insecure, labels=_labels(labels or ()), checked=_print_checked, remark=talk.remark
-    ) as engine:
+    with on_ray(folder, insecure=insecure, labels=labels, checked=_print_checked, remark=talk.remark) as engine:
         yield Chosen(engine, "pieces", [insecure_ray()] if insecure else [])
     forget(folder)
 
@@ -93,16 +107,6 @@ def chosen(
 def kept_beside(out: Place) -> Path:
     """The folder beside a new run in which finished pieces are kept until all are; of one in a store it is in this folder."""
     return (out.parent if isinstance(out, Path) else Path()) / f".{out.name}{FOLDER}"
-
-
-def _labels(given: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for one in given:
-        key, sign, value = one.partition("=")
-        if not (key and sign and value):
-            raise ArgumentError(f"--ray-label {one}: expected KEY=VALUE, as role=sweep.")
-        found[key] = value
-    return found
 
 
 def _print_checked(cluster: "Cluster") -> None:

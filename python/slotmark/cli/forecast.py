@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from slotmark.benches.cluster.requests import Forecast
 from slotmark.cli.console import progress
-from slotmark.cli.engines import Chosen, EngineName, InsecureRay, RayLabels, chosen
+from slotmark.cli.engines import Chosen, EngineRequest, chosen
 from slotmark.cli.reports import AsJson, opened_sides, show_report
 from slotmark.cli.requests import from_requests
 from slotmark.cli.shards import ShardOption, print_shard, shared_folder
@@ -34,9 +34,8 @@ def forecast(
         ),
     ] = None,
     shard: ShardOption = None,
-    engine: EngineName = "local",
-    insecure_ray: InsecureRay = False,
-    ray_labels: RayLabels = None,
+    *,
+    work: EngineRequest,
     as_json: AsJson = False,
 ) -> None:
     """Forecast block propagation of a changed ledger: replay costs of two builds become stages of a simulated cluster."""
@@ -45,10 +44,10 @@ def forecast(
 
     if shard is None:
         folder = None if out is None else folder_of(out)
-        with chosen(engine, folder, insecure=insecure_ray, labels=ray_labels) as by:
+        with chosen(work, folder) as by:
             report_forecast(asked, folder, by, as_json=as_json)
         return
-    shared = shared_folder(out, engine)
+    shared = shared_folder(out, work.engine)
     with temporary_folder() as scratch:
         ask = partial(_forecast_runs, asked, Path(scratch))
         done = shard_done(shard, shared, asked.work, asked.options(), ask)

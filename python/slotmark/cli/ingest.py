@@ -6,7 +6,7 @@ import typer
 
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.cli.console import progress, talk
-from slotmark.cli.engines import Chosen, EngineName, InsecureRay, RayLabels, chosen, kept_beside
+from slotmark.cli.engines import Chosen, EngineRequest, chosen, kept_beside
 from slotmark.cli.requests import from_requests
 from slotmark.cli.shards import ShardOption, print_shard, shared_folder
 from slotmark.errors import ArgumentError
@@ -24,9 +24,7 @@ def ingest(
     request: IngestRequest,
     *,
     shard: ShardOption = None,
-    engine: EngineName = "local",
-    insecure_ray: InsecureRay = False,
-    ray_labels: RayLabels = None,
+    work: EngineRequest,
     as_json: Annotated[bool, typer.Option("--json", help="With --shard: print what was done as JSON.")] = False,
 ) -> None:
     """Read the logs of every host of a cluster into a run folder: typed tables, every line accounted for."""
@@ -35,14 +33,14 @@ def ingest(
     if as_json and shard is None:
         raise ArgumentError("--json: is of --shard here; of a run folder it is slotmark show RUN --json. Leave it out.")
     if shard is not None:
-        folder = shared_folder(request.out, engine)
+        folder = shared_folder(request.out, work.engine)
         with progress("MB") as step:
             done = shard_done(request.shared, shard, folder, _megabytes(step), request.threads)
         print_shard(done, folder, as_json=as_json)
         return
     kept = kept_beside(request.out)
-    with chosen(engine, kept, insecure=insecure_ray, labels=ray_labels, kept=kept) as by:
-        run, ingested = _ingested(request, None if engine == "local" else by)
+    with chosen(work, kept, kept) as by:
+        run, ingested = _ingested(request, None if work.engine == "local" else by)
     remark_ingested(run, ingested)
 
 

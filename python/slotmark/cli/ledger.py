@@ -5,14 +5,13 @@ from typing import Annotated
 
 import typer
 
-from slotmark.benches.ledger.request import NoiseRequest, Request
+from slotmark.benches.ledger.request import ImportRequest, NoiseRequest, Request
 from slotmark.cli.console import print_table, progress, talk
 from slotmark.cli.given import given
 from slotmark.cli.requests import Asked, from_requests
 from slotmark.cli.session import end_session, report_failures
 from slotmark.errors import ArgumentError
 from slotmark.options import Option, duration_s, memory_bytes
-from slotmark.places import folder_of
 
 app = typer.Typer(
     help="Ledger operations: measure them, or import what db-analyser and beacon recorded.",
@@ -150,49 +149,19 @@ def noise(asked: NoiseRequest) -> None:
 
 
 @app.command("import", epilog="Example: slotmark ledger import base-1.csv base-2.csv --target base -o runs/base")
-def import_(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...|STUDY", help="Files of one target, each one process; or a folder with a study.toml."
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--out", metavar="DIR", help="The new run folder; of a study, where to put them.", parser=folder_of
-        ),
-    ],
-    target: Annotated[str | None, typer.Option(help="The target's name; the folder's by default.")] = None,
-    factor: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=LEVEL", help="What distinguishes the target, as ghc=9.6; again for more."),
-    ] = None,
-    session: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The session in which targets took turns: verdicts need one that both have."),
-    ] = "",
-    subtract_table_read: Annotated[
-        bool, typer.Option("--subtract-table-read", help="Take the table read out of totals that hold it.")
-    ] = False,
-) -> None:
+@from_requests
+def import_(request: ImportRequest) -> None:
     """Import files of db-analyser --benchmark-ledger-ops or beacon, of any age, as a run to compare."""
-    from slotmark.benches.ledger.importing import Recording, factors_of, import_recordings
-    from slotmark.benches.ledger.study import read_study
+    from slotmark.benches.ledger.importing import import_recordings
+    from slotmark.benches.ledger.study import study_of
 
-    folders = [path for path in files if path.is_dir()]
-    if folders:
-        if len(files) > 1 or target or factor or session:
-            raise ArgumentError(
-                f"{folders[0]} is a folder: a study stands alone, and its study.toml names targets, factors and whether they took turns."
-            )
-        study = read_study(folders[0], out)
-        runs = import_recordings(
-            study.recordings, subtract_table_read=subtract_table_read, machine=study.machine, session=study.session
-        )
-    else:
-        recording = Recording(target=target or out.name, files=files, factors=factors_of(factor or []), out=out)
-        runs = import_recordings([recording], subtract_table_read=subtract_table_read, session=session)
+    study = study_of(request)
+    runs = import_recordings(
+        study.recordings,
+        subtract_table_read=request.subtract_table_read,
+        machine=study.machine,
+        session=study.session,
+    )
     for run in runs:
         work, processes = run.manifest.workload, run.manifest.parameters["processes"]
         talk.warnings(run.manifest.warnings)

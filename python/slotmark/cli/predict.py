@@ -6,7 +6,7 @@ from typing import Annotated
 from slotmark.benches.cluster.requests import Question
 from slotmark.benches.cluster.sweep import Spacing
 from slotmark.cli.console import progress
-from slotmark.cli.engines import EngineName, InsecureRay, RayLabels, chosen
+from slotmark.cli.engines import EngineRequest, chosen
 from slotmark.cli.reports import AsJson, SimulationsOption, report_runs, together_at
 from slotmark.cli.requests import from_requests
 from slotmark.cli.shards import ShardOption, print_shard, shared_folder
@@ -29,9 +29,8 @@ def predict(
     ] = None,
     simulations: SimulationsOption = None,
     shard: ShardOption = None,
-    engine: EngineName = "local",
-    insecure_ray: InsecureRay = False,
-    ray_labels: RayLabels = None,
+    *,
+    work: EngineRequest,
     as_json: AsJson = False,
 ) -> None:
     """Predict block propagation: with parameters changed, beside the unchanged profile, or over a range of one."""
@@ -43,14 +42,14 @@ def predict(
         raise ArgumentError("--against and --sweep: a sweep's values are beside each other; leave one out.")
     if shard is None:
         folder = None if out is None else folder_of(out)
-        with chosen(engine, folder, insecure=insecure_ray, labels=ray_labels) as by:
+        with chosen(work, folder) as by:
             ask = partial(answered, question, engine=by.engine, noted=by.noted)
             together = together_at(simulations)
             report_runs(ask, folder, unit=by.unit, doing="predicting", as_json=as_json, together=together)
         return
     if simulations is not None:
         raise ArgumentError("--shard and --simulations: slotmark merge writes the run of all shards; leave one out.")
-    shared = shared_folder(out, engine)
+    shared = shared_folder(out, work.engine)
     with progress("slots") as step:
         done = shard_done(question, shard, shared, lambda count, total: step(count, total, "predicting"))
     print_shard(done, shared, as_json=as_json)

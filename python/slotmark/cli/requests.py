@@ -59,7 +59,12 @@ class _Field(msgspec.Struct, frozen=True):
     def parameter(self, *, optional: bool) -> Parameter:
         """The parameter of which typer makes an option."""
         option, kind, default = self.option, self.kind, self.default
-        named: dict[str, Any] = {"metavar": option.metavar, "help": option.help, "min": option.least}
+        named: dict[str, Any] = {
+            "metavar": option.metavar,
+            "help": option.help,
+            "min": option.least,
+            "max": option.most,
+        }
         if option.parse is not None:
             kind = option.typed
             default = option.default if option.default is not None else self._none

@@ -9,7 +9,7 @@ import typer
 
 from slotmark.benches.cluster.requests import SimulationRequest
 from slotmark.cli.console import progress, talk
-from slotmark.cli.engines import FOLDER, EngineName, InsecureRay, RayLabels, chosen, kept_beside
+from slotmark.cli.engines import FOLDER, EngineRequest, chosen, kept_beside
 from slotmark.cli.requests import from_requests
 from slotmark.cli.shards import ShardOption, print_shard, shared_folder
 from slotmark.errors import ArgumentError
@@ -41,9 +41,7 @@ def simulate(
         ),
     ] = None,
     shard: ShardOption = None,
-    engine: EngineName = "local",
-    insecure_ray: InsecureRay = False,
-    ray_labels: RayLabels = None,
+    work: EngineRequest,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="With --profiles: print a line of JSON per profile; with --shard: what was done."),
@@ -76,20 +74,20 @@ def simulate(
         return
     refuse_settings(profile, changes, SIMULATED)
     talk.warnings(outside_of_extended(profile, SIMULATED))
-    out = _where(request, shard, engine)
+    out = _where(request, shard, work.engine)
     unit, doing = "host-slots" if request.direct else "slots", f"simulating {profile}"
     if shard is not None:
-        folder = shared_folder(out, engine)
+        folder = shared_folder(out, work.engine)
         with progress(unit) as step:
             shard_was = shard_done(request.shared, shard, folder, lambda done, total: step(done, total, doing))
         print_shard(shard_was, folder, as_json=as_json)
         return
     kept = out / FOLDER if isinstance(out, Path) else kept_beside(out)
     with (
-        chosen(engine, kept, insecure=insecure_ray, labels=ray_labels, kept=kept) as by,
-        progress(unit if engine == "local" else by.unit) as step,
+        chosen(work, kept, kept) as by,
+        progress(unit if work.engine == "local" else by.unit) as step,
     ):
-        elsewhere = None if engine == "local" else by.engine
+        elsewhere = None if work.engine == "local" else by.engine
         made = simulated(request, text, out, lambda done, total: step(done, total, doing), elsewhere, by.noted)
     remark_made(made)
 

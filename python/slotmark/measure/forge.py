@@ -4,15 +4,53 @@ import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from slotmark import errors
 from slotmark.measure.process import how_ended
 from slotmark.measure.shipped import built_program, option_words
+from slotmark.options import Option
+from slotmark.places import folder_of_option
 
 Progress = Callable[[int, int], None]
 """Gets how much is done, and of how much; may raise to stop."""
+
+
+class ChainRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A chain to forge; the texts of its options are those of `slotmark chain synth --help`, their names those of the program."""
+
+    workload: Annotated[
+        str,
+        Option(
+            "value-only, plutus-loop, empty, preview-like, blocks of several of these by weight: mix:value-only=3,plutus-loop=1, or script."
+        ),
+    ]
+    blocks: Annotated[int, Option("How many blocks.", least=1)]
+    out: Annotated[Path, Option("The new folder.", "DIR", ("-o", "--out"), parse=folder_of_option)]
+    script: Annotated[
+        Path | None,
+        Option("For --workload script: its text envelope, as cardano-cli has it (.plutus).", "FILE"),
+    ] = None
+    datum: Annotated[
+        Path | None, Option("The script's datum: JSON as cardano-cli has it, or CBOR in hexadecimal.", "FILE")
+    ] = None
+    redeemer: Annotated[Path | None, Option("Its redeemer, likewise.", "FILE")] = None
+    seed: Annotated[int, Option("Decides everything that is random.", least=0)] = 1
+    utxo: Annotated[
+        int,
+        Option("Unspent outputs in the genesis beyond the 16384 that are always there.", least=0, most=16_000_000),
+    ] = 0
+    security_parameter: Annotated[
+        int,
+        Option(
+            "k: chunk files have 10k slots, epochs 200k. 432 as on preview, 2160 as on mainnet.",
+            flags=("-k", "--security-parameter"),
+            least=2,
+            most=100_000,
+        ),
+    ] = 432
 
 
 class _Failed(msgspec.Struct, frozen=True):

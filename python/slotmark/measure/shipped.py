@@ -31,9 +31,10 @@ def built_program(name: str, what: str, remedy: str = "") -> Path:
 
 
 def option_words(options: Mapping[str, object]) -> list[str]:
-    """The options of a program of ours as words, ``--name=value``; those that are None or False are left out."""
+    """The options of a program of ours as words: ``--one-name=value`` of ``one_name``; those that are None or False are left out."""
+    flags = {f"--{name.replace('_', '-')}": value for name, value in options.items()}
     return [
-        f"--{name}" if value is True else f"--{name}={value}"
-        for name, value in options.items()
+        flag if value is True else f"{flag}={value}"
+        for flag, value in flags.items()
         if value is not None and value is not False
     ]

@@ -1,4 +1,4 @@
-"""Requests to the bench: the options of `slotmark chainsync run`."""
+"""Requests to the bench: the options of `slotmark chainsync run` and `slotmark chainsync serve`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,6 +55,19 @@ def _at_tip_s(option: str, text: str) -> float:
     return seconds
 
 
+MagicOption = Annotated[int, Option("The network's magic number; preview is 2.", least=0)]
+ReplyDelayOption = Annotated[
+    float,
+    Option(
+        "Wait before each reply, as a slow node does: 250us.",
+        "TIME",
+        ("--reply-delay",),
+        parse=duration_us,
+        default="0us",
+    ),
+]
+
+
 class Place(msgspec.Struct, frozen=True):
     """The place of the chain: a folder that our server replays, or a node.
 
@@ -78,7 +91,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         follow_s: How long to follow a node at its tip; 0 for rounds over a stretch of chain.
     """
 
-    out: Annotated[Path, Option("A run folder a target is written below it.", "DIR", ("-o", "--out"))]
+    out: Annotated[Path, Option("A run folder per target is written below it.", "DIR", ("-o", "--out"))]
     place: Place
     targets: Annotated[
         Sequence[str],
@@ -103,18 +116,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     blocks: Annotated[
         int | None, Option("Blocks per invocation; 10,000 by default, or all that a shorter chain has.", least=1)
     ] = None
-    magic: Annotated[int, Option("The network's magic number; preview is 2.", least=0)] = 2
+    magic: MagicOption = 2
     seed: SeedOption = 1
-    reply_delay_us: Annotated[
-        float,
-        Option(
-            "Wait before each reply, as a slow node does: 250us.",
-            "TIME",
-            ("--reply-delay",),
-            parse=duration_us,
-            default="0us",
-        ),
-    ]
+    reply_delay_us: ReplyDelayOption
     progress_every: Annotated[int, Option("Blocks between two progress records.", least=1)] = 1_000
     timeout_s: Annotated[float, Option("Of one invocation.", "TIME", ("--timeout",), parse=duration_s, default="5min")]
     follow_s: Annotated[
@@ -144,3 +148,41 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             "progress every": self.progress_every,
             "pinned": self.pin if window or not self.pin else "clients only",
         }
+
+
+class ServeRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A server that replays a chain folder; the texts of its options are those of `slotmark chainsync serve --help`, their names those of our program."""
+
+    chain: Annotated[Path, Option("The ImmutableDB folder to serve.", "DIR")]
+    socket: Annotated[Path | None, Option("Serve node-to-client on this unix socket.", "PATH")] = None
+    listen: Annotated[str | None, Option("Serve node-to-node here; port 0 takes a free one.", "HOST:PORT")] = None
+    magic: MagicOption = 2
+    reply_delay_us: ReplyDelayOption
+    look_us: Annotated[
+        float,
+        Option(
+            "Look for the next request so long before sleeping; takes a core: 100us.",
+            "TIME",
+            ("--look",),
+            parse=duration_us,
+            default="0us",
+        ),
+    ]
+    start: Annotated[str | None, Option("Frame the window after this point before listening.", "POINT")] = None
+    blocks: Annotated[int | None, Option("The window's length.", least=1)] = None
+    pace_us: Annotated[
+        float | None,
+        Option(
+            "Grow by a block so often, as a node at its tip does: from --start on, or the first block.",
+            "TIME",
+            ("--pace",),
+            parse=duration_us,
+        ),
+    ] = None
+    roll_back_every: Annotated[
+        int | None, Option("With --pace: roll back by two after every N blocks; they come again.", "N", least=1)
+    ] = None
+    until_stdin_ends: Annotated[
+        bool, Option("Stop when standard input ends; answer each line on it with the CPU time so far.")
+    ] = False
+    json: Annotated[bool, Option("Print JSON lines: where it listens, then one per connection that ended.")] = False

@@ -13,6 +13,7 @@ from typing import Protocol, Self
 
 import msgspec
 
+from slotmark.benches.chainsync.request import ServeRequest
 from slotmark.benches.chainsync.setting import Setting
 from slotmark.errors import ArgumentError, ServerError
 from slotmark.measure.process import end, first_line, how_ended, last_words_in, peak_bytes
@@ -66,11 +67,10 @@ LOOK_US = 100
 PROGRAM = "slotmark-server"
 
 
-def server_command(chain: Path, **options: object) -> list[str]:
-    """The words that start our server, whose ``--help`` has its options; TargetError where it isn't built."""
+def server_command(request: ServeRequest) -> list[str]:
+    """The words that start our server; TargetError where it isn't built."""
     path = built_program(PROGRAM, "the server that replays chains")
-    named = {name.replace("_", "-"): value for name, value in options.items()}
-    return [str(path), *option_words({"chain": chain, **named})]
+    return [str(path), *option_words(msgspec.structs.asdict(request))]
 
 
 class Listening(msgspec.Struct):
@@ -111,19 +111,19 @@ class ReplayServer:
         """Starts it and waits until it listens; ServerError where it doesn't."""
         self._folder = temporary_folder()
         start, blocks = self._window
-        look_us = LOOK_US if self._cores else 0
-        command = server_command(
-            self._chain,
+        asked = ServeRequest(
+            chain=self._chain,
             magic=self._magic,
             start=start,
             blocks=blocks,
-            socket=f"{self._folder.name}/node.socket",
+            socket=Path(self._folder.name) / "node.socket",
             listen="127.0.0.1:0",
             reply_delay_us=self._reply_delay_us,
-            look_us=look_us,
+            look_us=LOOK_US if self._cores else 0,
             until_stdin_ends=True,
             json=True,
         )
+        command = server_command(asked)
         pipe = subprocess.PIPE
         self._log = Path(self._folder.name) / "log"
         with self._log.open("wb") as log:

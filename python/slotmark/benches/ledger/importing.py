@@ -1,4 +1,4 @@
-"""From recorded files to a run folder, one a target: each file is one process."""
+"""From recorded files to a run folder, one per target: each file is one process."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -49,8 +49,8 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     target: str
-    files: list[Path]
-    factors: dict[str, str]
+    files: Sequence[Path]
+    factors: Mapping[str, str]
     out: Path
     commit: str = ""
 
@@ -65,7 +65,7 @@ def import_recordings(
     """Imports targets that are to be compared; either all run folders are there in the end, or none.
 
     Args:
-        recordings: One a target, with one file or more each.
+        recordings: One per target, with one file or more each.
         subtract_table_read: Whether to take the table read out of totals that hold it.
         machine: Where the files were recorded.
         session: Name of the session of targets that were recorded together, interleaved; empty where they weren't.
@@ -93,19 +93,6 @@ def import_recordings(
             sources.append(Source(recorded, source.file))
         read.append((recording, sources))
     return write_runs(_run_of(recording, sources, machine, session, subtract_table_read) for recording, sources in read)
-
-
-def factors_of(texts: Sequence[str]) -> dict[str, str]:
-    """Factors from arguments such as ``ghc=9.6``; ArgumentError where one isn't of that form or is there twice."""
-    factors: dict[str, str] = {}
-    for text in texts:
-        name, equals, level = (part.strip() for part in text.partition("="))
-        if not (name and equals and level):
-            raise ArgumentError(f"--factor '{text}': expected NAME=LEVEL, as in ghc=9.6.")
-        if name in factors:
-            raise ArgumentError(f"--factor '{text}': '{name}' was given before, as {factors[name]}. Leave one out.")
-        factors[name] = level
-    return factors
 
 
 def _refuse_uneven_factors(recordings: Sequence[Recording]) -> None:

@@ -1,4 +1,4 @@
-"""Requests to the bench: the options of `slotmark ledger run` and `slotmark ledger noise`."""
+"""Requests to the bench: the options of `slotmark ledger run`, `slotmark ledger noise` and `slotmark ledger import`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,6 +8,7 @@ import msgspec
 
 from slotmark.errors import ArgumentError
 from slotmark.options import Option, ResumeOption, SeedOption, duration_s, memory_bytes
+from slotmark.places import folder_of_option
 
 
 def _names(_option: str, text: str) -> list[str]:
@@ -44,7 +45,7 @@ class Request(Replay, frozen=True, kw_only=True):
     out: Annotated[
         Path,
         Option(
-            "A run folder a target is written below it; of a plan, its store.", "DIR", ("-o", "--out"), after="chain"
+            "A run folder per target is written below it; of a plan, its store.", "DIR", ("-o", "--out"), after="chain"
         ),
     ]
     backends: Annotated[
@@ -125,3 +126,43 @@ class NoiseRequest(Replay, frozen=True, kw_only=True):
             out=out,
             against_itself=True,
         )
+
+
+def _factors(option: str, texts: Sequence[str]) -> dict[str, str]:
+    factors: dict[str, str] = {}
+    for text in texts:
+        name, equals, level = (part.strip() for part in text.partition("="))
+        if not (name and equals and level):
+            raise ArgumentError(f"{option} '{text}': expected NAME=LEVEL, as in ghc=9.6.")
+        if name in factors:
+            raise ArgumentError(f"{option} '{text}': '{name}' was given before, as {factors[name]}. Leave one out.")
+        factors[name] = level
+    return factors
+
+
+class ImportRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Files to import; the texts of its options are those of `slotmark ledger import --help`."""
+
+    files: Annotated[
+        Sequence[Path],
+        Option("Files of one target, each one process; or a folder with a study.toml.", "FILE...|STUDY", argument=True),
+    ]
+    out: Annotated[
+        Path,
+        Option("The new run folder; of a study, where to put them.", "DIR", ("-o", "--out"), parse=folder_of_option),
+    ]
+    target: Annotated[str | None, Option("The target's name; the folder's by default.")] = None
+    factors: Annotated[
+        Mapping[str, str],
+        Option(
+            "What distinguishes the target, as ghc=9.6; again for more.",
+            "NAME=LEVEL",
+            ("--factor",),
+            parse=_factors,
+            typed=list[str],
+        ),
+    ] = {}
+    session: Annotated[
+        str, Option("The session in which targets took turns: verdicts need one that both have.", "NAME")
+    ] = ""
+    subtract_table_read: Annotated[bool, Option("Take the table read out of totals that hold it.")] = False

@@ -17,8 +17,9 @@ from pathlib import Path
 import msgspec
 
 from slotmark.benches.ledger.importing import Recording
+from slotmark.benches.ledger.request import ImportRequest
 from slotmark.benches.ledger.runs import UNKNOWN
-from slotmark.errors import ImportFileError
+from slotmark.errors import ArgumentError, ImportFileError
 from slotmark.run import MachineFacts
 from slotmark.texts import read_toml
 
@@ -53,8 +54,8 @@ class Study(msgspec.Struct, frozen=True):
     """A study, its files found.
 
     Attributes:
-        name: What it calls itself.
-        recordings: One a target, in its order.
+        name: What it calls itself; empty for files that are named one by one.
+        recordings: One per target, in its order.
         machine: Where all was recorded.
         session: Its name where targets took turns; empty where they didn't.
     """
@@ -65,12 +66,31 @@ class Study(msgspec.Struct, frozen=True):
     session: str
 
 
+def study_of(request: ImportRequest) -> Study:
+    """The study in the folder that is asked for, or the one target whose files are.
+
+    Raises:
+        ArgumentError: A folder stands beside files, or beside options that its study has.
+        ImportFileError: As of :func:`read_study`.
+    """
+    folders = [path for path in request.files if path.is_dir()]
+    if not folders:
+        name = request.target or request.out.name
+        recording = Recording(target=name, files=request.files, factors=request.factors, out=request.out)
+        return Study("", [recording], UNKNOWN, request.session)
+    if len(request.files) > 1 or request.target or request.factors or request.session:
+        raise ArgumentError(
+            f"{folders[0]} is a folder: a study stands alone, and its study.toml names targets, factors and whether they took turns."
+        )
+    return read_study(folders[0], request.out)
+
+
 def read_study(folder: Path, out: Path) -> Study:
     """The study in a folder.
 
     Args:
         folder: With ``study.toml`` and the files it names.
-        out: Where to put one run folder a target.
+        out: Where to put one run folder per target.
 
     Raises:
         ImportFileError: There is no study, it has an unknown field, or a file it names isn't there.

@@ -26,7 +26,7 @@ BYTES_A_BLOCK = 2_319
 FIRST_HASH, LAST_HASH = "aa" * 32, "bb" * 32
 
 Figures = float | Sequence[float] | Mapping[str, float | Sequence[float]]
-"""One number for all, one a round, or either of them by setting."""
+"""One number for all, one per round, or either of them by setting."""
 
 
 def workload(blocks: int = 10_000, modes: Sequence[str] = ("decode", "raw")) -> dict[str, str]:
@@ -42,6 +42,7 @@ def workload(blocks: int = 10_000, modes: Sequence[str] = ("decode", "raw")) -> 
     }
 
 
+# Long because each figure that a test may think up is a parameter, with a line that says what it is.
 def write_run(
     path: Path,
     target: str,
@@ -77,7 +78,7 @@ def write_run(
         session: Runs of one session can be paired.
         blocks: Blocks an invocation.
         rounds: Numbers of the rounds, where they aren't 1, 2, 3…
-        cpu_us_per_block: And the others: one number for all, one a round, or either by setting.
+        cpu_us_per_block: And the others: one number for all, one per round, or either by setting.
         switches_per_block: Voluntary context switches.
         peak_memory_mb: In 10^6 bytes.
         first_block_ms: Time to the first block.
@@ -100,50 +101,32 @@ def write_run(
     modes, depths = zip(*(_mode_and_depth(setting) for setting in settings), strict=True) if settings else ((), ())
     invocations: list[dict[str, Any]] = []
     for index in range(-1 if warmup else 0, longest):
-        counted = index >= 0
+        counted, at = index >= 0, max(index, 0)
         for setting, rates in settings.items():
             if index >= len(rates):
                 continue
-            at = max(index, 0)
-
-            def figure(figures: Figures, at: int = at, setting: str = setting) -> float:
-                mine = figures[setting] if isinstance(figures, Mapping) else figures
-                return float(mine[at] if isinstance(mine, Sequence) else mine)
-
             elapsed_ns = round(blocks * 1e9 / (rates[at] if counted else rates[at] / 2))
-            mode, depth = _mode_and_depth(setting)
-            cpu_ns = round(blocks * figure(cpu_us_per_block) * 1e3)
-            share = None if server_share is None else figure(server_share)
-            floor = None if floor_blocks_per_s is None else figure(floor_blocks_per_s)
+            cpu_ns = round(blocks * _figure(cpu_us_per_block, setting, at) * 1e3)
+            share = None if server_share is None else _figure(server_share, setting, at)
+            floor = None if floor_blocks_per_s is None else _figure(floor_blocks_per_s, setting, at)
             invocations.append(
                 {
-                    "invocation": len(invocations),
+                    **_invocation(len(invocations), setting, blocks),
                     "round": numbers[index] if counted else 0,
                     "warmup": not counted,
-                    "setting": setting,
-                    "mode": mode,
-                    "depth": depth,
-                    "at": f"2026-11-21T10:{len(invocations) // 60 % 60:02}:{len(invocations) % 60:02}.000+00:00",
-                    "blocks": blocks,
-                    "bytes": blocks * BYTES_A_BLOCK,
                     "elapsed_ns": elapsed_ns,
-                    "first_block_ns": round(figure(first_block_ms) * 1e6),
-                    "startup_ns": round(figure(startup_ms) * 1e6),
-                    "connect_ns": round(figure(startup_ms) * 1e5),
-                    "protocol_version": 32_791,
+                    "first_block_ns": round(_figure(first_block_ms, setting, at) * 1e6),
+                    "startup_ns": round(_figure(startup_ms, setting, at) * 1e6),
+                    "connect_ns": round(_figure(startup_ms, setting, at) * 1e5),
                     "client_cpu_ns": cpu_ns,
                     "client_user_us": cpu_ns * 8 // 10_000,
                     "client_system_us": cpu_ns * 2 // 10_000,
-                    "client_peak_bytes": round(figure(peak_memory_mb) * 1e6),
-                    "client_voluntary_switches": round(figure(switches_per_block) * blocks),
+                    "client_peak_bytes": round(_figure(peak_memory_mb, setting, at) * 1e6),
+                    "client_voluntary_switches": round(_figure(switches_per_block, setting, at) * blocks),
                     "server_cpu_ns": None if share is None else round(elapsed_ns * share),
                     "server_peak_bytes": None if share is None else 30_000_000,
                     "floor_blocks": None if floor is None else blocks,
                     "floor_elapsed_ns": None if floor is None else round(blocks * 1e9 / floor),
-                    "last_slot": 1_285_336,
-                    "last_hash": LAST_HASH,
-                    "digest": hashlib.sha256(mode.encode()).hexdigest(),
-                    "load": 0.5,
                 }
             )
     manifest = Manifest(
@@ -184,6 +167,30 @@ def write_run(
         writer.table("invocations", pa.Table.from_pylist(invocations, schema=INVOCATIONS))
         writer.table("windows", pa.Table.from_pylist(_windows(invocations, windows), schema=WINDOWS))
         return writer.finish(manifest)
+
+
+def _figure(figures: Figures, setting: str, at: int) -> float:
+    mine = figures[setting] if isinstance(figures, Mapping) else figures
+    return float(mine[at] if isinstance(mine, Sequence) else mine)
+
+
+def _invocation(number: int, setting: str, blocks: int) -> dict[str, Any]:
+    """The columns of an invocation that are the same whatever it measured."""
+    mode, depth = _mode_and_depth(setting)
+    return {
+        "invocation": number,
+        "setting": setting,
+        "mode": mode,
+        "depth": depth,
+        "at": f"2026-11-21T10:{number // 60 % 60:02}:{number % 60:02}.000+00:00",
+        "blocks": blocks,
+        "bytes": blocks * BYTES_A_BLOCK,
+        "protocol_version": 32_791,
+        "last_slot": 1_285_336,
+        "last_hash": LAST_HASH,
+        "digest": hashlib.sha256(mode.encode()).hexdigest(),
+        "load": 0.5,
+    }
 
 
 def _mode_and_depth(setting: str) -> tuple[str, int]:

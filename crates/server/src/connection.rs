@@ -1,5 +1,7 @@
 //! One client's connection, served by one thread: reads segments, answers messages.
 
+mod answers;
+
 use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Range;
 use std::sync::Arc;
@@ -288,241 +290,31 @@ impl<'c> Connection<'c> {
     /// Answers the message that `bytes` begin with; returns how many bytes it took, 0 where it isn't whole.
     fn message(&mut self, protocol: u16, bytes: &[u8]) -> Result<usize, End> {
         match protocol {
-            protocol::HANDSHAKE => match whole(protocol, Proposal::decode(bytes))? {
-                Some((proposal, taken)) => self.handshake(&proposal).map(|()| taken),
-                None => Ok(0),
-            },
-            protocol::CHAIN_SYNC_N2C | protocol::CHAIN_SYNC_N2N => match whole(protocol, ChainSyncRequest::decode(bytes))? {
-                Some((request, taken)) => self.chain_sync(protocol, request).map(|()| taken),
-                None => Ok(0),
-            },
-            protocol::BLOCK_FETCH => match whole(protocol, BlockFetchRequest::decode(bytes))? {
-                Some((BlockFetchRequest::Range(from, to), taken)) => self.block_fetch(&from, &to).map(|()| taken),
-                Some((BlockFetchRequest::Done, taken)) => Ok(taken),
-                None => Ok(0),
-            },
-            _ => match whole(protocol, KeepAliveRequest::decode(bytes))? {
-                Some((request, taken)) => {
-                    self.turns.keep_alive(&request, self.now);
-                    if let KeepAliveRequest::Ping(cookie) = request {
-                        self.send(&Message::Alive(cookie))?;
-                    }
-                    Ok(taken)
-                }
-                None => Ok(0),
-            },
-        }
-    }
-
-    fn handshake(&mut self, proposal: &Proposal) -> Result<(), End> {
-        let terms = Terms::of(self.side, self.magic);
-        let (answer, mut message) = (terms.answer(proposal), Vec::new());
-        answer.encode(&mut message, &terms, proposal);
-        self.reply(protocol::HANDSHAKE, &message)?;
-        self.flush()?;
-        match answer {
-            Answer::Accept(stated) => self.version = Some(stated.version),
-            Answer::Refuse(why) => return Err(End::Refused(why)),
-            Answer::Versions(_) => return Err(End::Queried),
-        }
-        self.turns.expect_message(self.now);
-        Ok(())
-    }
-
-    fn chain_sync(&mut self, protocol: u16, request: ChainSyncRequest) -> Result<(), End> {
-        self.turns.chain_sync(&request).map_err(|what| End::Malformed { protocol, what: what.into() })?;
-        match request {
-            ChainSyncRequest::RequestNext => {
-                self.follower.request();
-                self.answer()
+            protocol::HANDSHAKE => self.one(protocol, Proposal::decode(bytes), |this, proposal| this.handshake(&proposal)),
+            protocol::CHAIN_SYNC_N2C | protocol::CHAIN_SYNC_N2N => {
+                self.one(protocol, ChainSyncRequest::decode(bytes), |this, request| this.chain_sync(protocol, request))
             }
-            ChainSyncRequest::FindIntersect(points) => {
-                let seen = self.growth.map_or(0, |growth| growth.lowest_after(0).0);
-                let found = points.iter().find_map(|point| match point {
-                    Point::Origin => Some((*point, 0)),
-                    Point::Block { .. } => {
-                        self.chain.chain().find(point).filter(|index| *index < self.blocks()).map(|index| (*point, index + 1))
-                    }
-                });
-                let reply = match found {
-                    Some((point, next)) => {
-                        (self.follower, self.seen) = (Follower::new(next), seen);
-                        ChainSyncReply::IntersectFound(point)
-                    }
-                    None => ChainSyncReply::IntersectNotFound,
-                };
-                self.turns.intersected(self.now);
-                self.chain_sync_reply(&reply)
-            }
-            ChainSyncRequest::Done if self.side == Side::Client => {
-                self.flush()?;
-                Err(End::Done)
-            }
-            ChainSyncRequest::Done => {
-                (self.follower, self.seen) = (Follower::new(0), 0);
-                Ok(()) // block-fetch may go on
-            }
+            protocol::BLOCK_FETCH => self.one(protocol, BlockFetchRequest::decode(bytes), |this, request| match request {
+                BlockFetchRequest::Range(from, to) => this.block_fetch(&from, &to),
+                BlockFetchRequest::Done => Ok(()),
+            }),
+            _ => self.one(protocol, KeepAliveRequest::decode(bytes), |this, request| {
+                this.turns.keep_alive(&request, this.now);
+                if let KeepAliveRequest::Ping(cookie) = request { this.send(&Message::Alive(cookie)) } else { Ok(()) }
+            }),
         }
     }
 
-    /// Returns the number of blocks that the chain has now.
-    fn blocks(&self) -> usize {
-        self.growth.map_or(self.chain.chain().len(), Growth::blocks)
-    }
-
-    /// Takes note of roll-backwards since the last answer.
-    fn roll_back(&mut self) {
-        if let Some((seen, Some(left))) = self.growth.map(|growth| growth.lowest_after(self.seen)) {
-            self.seen = seen;
-            if left < self.follower.at() {
-                self.follower.send_back(left);
-            }
+    /// Answers a message that was read; returns how many bytes it took, 0 where it isn't whole.
+    fn one<T>(&mut self, protocol: u16, read: Decoded<T>, answer: impl FnOnce(&mut Self, T) -> Result<(), End>) -> Result<usize, End> {
+        match read {
+            Ok((message, taken)) => answer(self, message).map(|()| taken),
+            Err(MessageError::Incomplete) => Ok(0),
+            Err(MessageError::Malformed(what)) => Err(End::Malformed { protocol, what }),
         }
-    }
-
-    /// Answers all requests of chain-sync that can be answered now.
-    fn answer(&mut self) -> Result<(), End> {
-        loop {
-            self.roll_back();
-            let Ok(reply) = self.follower.reply(&Served(self.blocks()));
-            match reply {
-                None => return Ok(()),
-                // The server's turn, for ever on a chain that doesn't grow.
-                Some(Reply::Wait) => return self.chain_sync_reply(&ChainSyncReply::AwaitReply),
-                Some(Reply::Back(place)) => {
-                    self.turns.answered(self.now);
-                    let to = place.checked_sub(1).map_or(Point::Origin, |before| self.chain.chain().point(before));
-                    self.chain_sync_reply(&ChainSyncReply::RollBackward(to))?;
-                }
-                Some(Reply::Forward(index)) => {
-                    self.turns.answered(self.now);
-                    let framing = if self.side == Side::Client { Framing::Blocks } else { Framing::Headers };
-                    self.replies += 1;
-                    self.send_framed(framing, index)?;
-                }
-            }
-        }
-    }
-
-    fn block_fetch(&mut self, from: &Point, to: &Point) -> Result<(), End> {
-        let chain = self.chain.chain();
-        // A header that was announced may be asked for after it was rolled back.
-        let blocks = self.growth.map_or(self.chain.chain().len(), Growth::most);
-        let there = |point: &Point| chain.find(point).filter(|index| *index < blocks);
-        let (Some(first), Some(last)) = (there(from), there(to)) else {
-            return self.send(&Message::NoBlocks);
-        };
-        if first > last {
-            return self.send(&Message::NoBlocks);
-        }
-        self.send(&Message::StartBatch)?;
-        for index in first..=last {
-            self.replies += 1;
-            self.send_framed(Framing::Bodies, index)?;
-        }
-        self.send(&Message::BatchDone)
-    }
-
-    /// Sends the framed message of a block, together with those before it that are still to be sent, where they adjoin.
-    fn send_framed(&mut self, framing: Framing, index: usize) -> Result<(), End> {
-        self.delay()?;
-        if self.growth.is_some() && framing != Framing::Bodies {
-            self.flush_pending()?;
-            let tip = self.tip()?;
-            self.chain.frame_block(framing, index, &tip, &mut self.out)?;
-            return Ok(());
-        }
-        if let Some((framed, blocks)) = &mut self.pending {
-            if blocks.end == index && framed.framing() == framing && framed.blocks().contains(&index) {
-                blocks.end += 1;
-                return if self.manner.delay.is_zero() { Ok(()) } else { self.flush() };
-            }
-            self.flush()?;
-        }
-        let framed = match &self.framed {
-            Some(framed) if framed.blocks().contains(&index) && framed.framing() == framing => Arc::clone(framed),
-            _ => self.chain.at(framing, index)?,
-        };
-        self.framed = Some(Arc::clone(&framed));
-        self.flush_small()?;
-        self.pending = Some((framed, index..index + 1));
-        if self.manner.delay.is_zero() { Ok(()) } else { self.flush() }
-    }
-
-    fn chain_sync_reply(&mut self, reply: &ChainSyncReply) -> Result<(), End> {
-        let protocol = if self.side == Side::Client { protocol::CHAIN_SYNC_N2C } else { protocol::CHAIN_SYNC_N2N };
-        let mut message = Vec::new();
-        reply.encode(&mut message, &self.tip()?);
-        self.reply(protocol, &message)
-    }
-
-    fn send(&mut self, message: &Message) -> Result<(), End> {
-        let mut bytes = Vec::new();
-        message.encode(&mut bytes);
-        self.reply(message.place().0, &bytes)
-    }
-
-    fn tip(&self) -> Result<Tip, End> {
-        match self.growth {
-            None => Ok(*self.chain.tip()),
-            Some(growth) => Ok(self.chain.chain().tip_at(growth.blocks() - 1)?),
-        }
-    }
-
-    fn reply(&mut self, protocol: u16, message: &[u8]) -> Result<(), End> {
-        self.flush_pending()?;
-        frame(&mut self.out, protocol, true, &[message]);
-        Ok(())
-    }
-
-    fn delay(&mut self) -> Result<(), End> {
-        if !self.manner.delay.is_zero() {
-            self.flush()?;
-            let until = Instant::now() + self.manner.delay;
-            while Instant::now() < until {
-                std::hint::spin_loop();
-            }
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), End> {
-        // At most one of the two holds anything: each is flushed before the other is begun.
-        self.flush_small()?;
-        self.flush_pending()
-    }
-
-    fn flush_small(&mut self) -> Result<(), End> {
-        if !self.out.is_empty() {
-            let out = std::mem::take(&mut self.out);
-            self.write(&out)?;
-        }
-        Ok(())
-    }
-
-    fn flush_pending(&mut self) -> Result<(), End> {
-        if let Some((framed, blocks)) = self.pending.take() {
-            self.write(framed.messages(blocks))?;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), End> {
-        self.bytes += bytes.len() as u64;
-        self.stream
-            .write_all(bytes)
-            .map_err(|error| if is_timeout(&error) { End::Unread(self.manner.limits.write) } else { End::Lost(error.kind()) })
     }
 }
 
 fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
-}
-
-fn whole<T>(protocol: u16, decoded: Decoded<T>) -> Result<Option<(T, usize)>, End> {
-    match decoded {
-        Ok(message) => Ok(Some(message)),
-        Err(MessageError::Incomplete) => Ok(None),
-        Err(MessageError::Malformed(what)) => Err(End::Malformed { protocol, what }),
-    }
 }

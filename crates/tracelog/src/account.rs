@@ -1,21 +1,18 @@
 //! The account of every line, and its tables: `hosts`, `trace_frequencies`, `rejected`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
-use parquet::schema::types::ColumnPath;
 use serde::{Deserialize, Serialize};
 
 use crate::dialects::{CARDANO_NODE, Dialect, Entry};
 use crate::messages::{Body, Form, Made, Thread, read};
 use crate::reason::Reason;
 use crate::strings::{EndMap, Map};
-use crate::table_file::{Column, TableFile};
-use crate::tables::{Rows, part_file};
+use crate::table_file::Column;
+use crate::tables::Rows;
+use crate::written::write_table;
 
 /// Rejected lines that are kept of each part; all are counted.
 const KEPT_REJECTIONS: usize = 20_000;
@@ -468,40 +465,4 @@ fn merge(into: &mut HostFacts, facts: HostFacts) {
     if !facts.version.is_empty() {
         (into.version, into.revision, into.compiler) = (facts.version, facts.revision, facts.compiler);
     }
-}
-
-/// Writes a whole table as one part, below a folder of tables; gives its rows. Columns may have nulls where they have one.
-///
-/// # Errors
-/// The columns don't fit together, or the file can't be written.
-pub fn write_table(tables: &Path, name: &str, columns: Vec<Column>) -> Result<u64, ParquetError> {
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-    write_columns(tables, name, 0, columns.into_iter().map(Column::with_gaps_if_any).collect(), properties)
-}
-
-/// Writes one part of a table of many, below a folder of tables; gives its rows. Every column may have nulls, here or in another part,
-/// and whole numbers are expected to change little from row to row.
-///
-/// # Errors
-/// The columns don't fit together, or the file can't be written.
-pub fn write_part(tables: &Path, name: &str, part: usize, columns: Vec<Column>) -> Result<u64, ParquetError> {
-    let mut properties = WriterProperties::builder()
-        .set_writer_version(WriterVersion::PARQUET_2_0)
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_statistics_enabled(EnabledStatistics::Chunk);
-    for column in columns.iter().filter(|column| column.is_whole()) {
-        properties = properties
-            .set_column_dictionary_enabled(ColumnPath::from(column.name), false)
-            .set_column_encoding(ColumnPath::from(column.name), Encoding::DELTA_BINARY_PACKED);
-    }
-    write_columns(tables, name, part, columns.into_iter().map(Column::with_gaps).collect(), properties.build())
-}
-
-fn write_columns(tables: &Path, name: &str, part: usize, columns: Vec<Column>, properties: WriterProperties) -> Result<u64, ParquetError> {
-    let folder = tables.join(name);
-    fs::create_dir_all(&folder)?;
-    let mut file = TableFile::create(&part_file(&folder, part), &columns, properties)?;
-    file.write(&columns)?;
-    file.close()?;
-    Ok(columns.first().map_or(0, |column| column.rows() as u64))
 }

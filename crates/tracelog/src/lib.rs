@@ -31,9 +31,11 @@ mod table_file;
 #[cfg(feature = "ingest")]
 mod tables;
 mod time;
+#[cfg(feature = "ingest")]
+mod written;
 
 #[cfg(feature = "ingest")]
-pub use account::{Account, DamagedFile, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle, write_part, write_table};
+pub use account::{Account, DamagedFile, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle};
 #[cfg(feature = "ingest")]
 pub use dialects::is_log_line;
 pub use dialects::{Entry, Seen, read_line};
@@ -53,3 +55,5 @@ pub use stamp::{Stamp, date_of};
 #[cfg(feature = "ingest")]
 pub use table_file::Column;
 pub use time::parse_time;
+#[cfg(feature = "ingest")]
+pub use written::{write_part, write_table};

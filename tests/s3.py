@@ -39,7 +39,7 @@ class S3:
         wait_for(self.port)
 
     def environment(self, port: int = 0, secret: str = SECRET) -> dict[str, str]:
-        """What a command needs to reach it, or a proxy before it."""
+        """The environment with which a command reaches it, or a proxy before it."""
         mine = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         return {
             **mine,
@@ -98,7 +98,7 @@ Answer = tuple[int, list[tuple[str, str]], bytes]
 
 
 class Fault:
-    """What happens to some requests.
+    """A fault in the answers to some requests.
 
     Args:
         what: Does something with a request; gives its answer, or None where the connection is cut.
@@ -127,7 +127,7 @@ class Fault:
         self.met = 0
 
     def takes(self, request: "Proxied") -> bool:
-        """Whether it is done to this request."""
+        """Returns whether it is done to this request."""
         return (
             self.times != self.met
             and request.command == (self.method or request.command)
@@ -217,7 +217,7 @@ class Proxy(ThreadingHTTPServer):
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that it listens at."""
         return self.server_address[1]
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -277,7 +277,7 @@ def changed(old: bytes, new: bytes) -> Callable[[Proxied], Answer]:
 
 
 def on_small_disk(folder: Path, size: str) -> list[str]:
-    """What starts a program with a small disk at a folder; the test is skipped where that isn't allowed."""
+    """The words that start a program with a small disk at a folder; the test is skipped where that isn't allowed."""
     unshare = shutil.which("unshare")
     tried = unshare and subprocess.run(
         [unshare, "-rm", "mount", "-t", "tmpfs", "none", str(folder)], capture_output=True, check=False

@@ -1,4 +1,4 @@
-"""Which tests one process runs, where several run them side by side."""
+"""The tests that one process runs, where several run them side by side."""
 
 import ctypes
 import fcntl

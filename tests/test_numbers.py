@@ -32,7 +32,7 @@ EXEMPT = {
     ("report/renderers/terminal.py", ">{}"): "the width of a text",
     ("report/renderers/terminal.py", "^{}"): "the width of a text",
 }
-"""Where, which form (None: any), and why."""
+"""The place, the form (None: any), and the reason."""
 
 
 def forms(text: str) -> Iterator[tuple[int, str]]:

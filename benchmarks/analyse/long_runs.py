@@ -37,7 +37,7 @@ ROWS_AT_ONCE = 1 << 20
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What one repetition adds to the one before.
+    """The additions of one repetition to the one before.
 
     Attributes:
         slots: The slots of the short run.

@@ -35,7 +35,7 @@ def main() -> None:
     error = np.sqrt(0.95 * 0.05 / repetitions)
     print(f"{repetitions:,} made-up pairs a row; rates are good to {error:.1%} (1 sd)")
     print(
-        "noise | processes a side | typical: covers, half-width | sums: covers, half-width | +3 % found by one test | A/A false, margin 1 % | margin 0"
+        "noise | processes per side | typical: covers, half-width | sums: covers, half-width | +3 % found by one test | A/A false, margin 1 % | margin 0"
     )
     for name, noise in NOISES.items():
         for processes in (3, 5, 10):

@@ -10,7 +10,7 @@ from slotmark.run import machine_facts
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How much is done.
+    """The amount that is done.
 
     Attributes:
         slots: Of a simulation.

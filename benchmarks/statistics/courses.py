@@ -39,7 +39,7 @@ def main() -> None:
     if asked.shard:  # its rows aren't shared: the merge computes them
         return
     print(
-        f"\n{pairs:,} pairs of equal runs a row, one run a side, margin 0; 95 % is good to {(0.0475 / pairs) ** 0.5:.1%} (1 sd)"
+        f"\n{pairs:,} pairs of equal runs per row, one run per side, margin 0; 95 % is good to {(0.0475 / pairs) ** 0.5:.1%} (1 sd)"
     )
     print(
         "course, blocks | covers | effective blocks | verdict possible | called different | with the widest drift: covers | times as wide | called different"

@@ -16,7 +16,7 @@ from slotmark.places import Place
 
 
 class Asked:
-    """What the command line of a script asks for.
+    """The request of a script's command line.
 
     Attributes:
         repetitions: The number of repetitions of each row.

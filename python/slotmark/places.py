@@ -50,7 +50,7 @@ class Url(msgspec.Struct, frozen=True):
 
     @property
     def listed(self) -> bool:
-        """Whether the store lists names: a web server doesn't."""
+        """Returns whether the store lists names: a web server doesn't."""
         return self.scheme in _WRITABLE
 
     @property
@@ -64,7 +64,7 @@ class Url(msgspec.Struct, frozen=True):
 
 
 Place = Path | Url
-"""Where a run or a folder of runs is: a folder of this machine, or in a store."""
+"""The place of a run or of a folder of runs: a folder of this machine, or in a store."""
 
 
 def place(named: str | Path | Url) -> Place:

@@ -41,7 +41,7 @@ _RETRY = {
     "retry_timeout": timedelta(minutes=2),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
 }
-"""Of the library, which asks again after an answer of 5xx and after a connection that broke: about 6 s in all until it gives up."""
+"""Settings of the library, which asks again after an answer of 5xx and after a connection that broke: about 6 s in all until it gives up."""
 
 _CLIENT = {"timeout": "2min", "connect_timeout": "10s"}
 
@@ -68,7 +68,7 @@ def remark(text: str) -> None:
 
 
 class Traffic:
-    """What was read of stores by this process.
+    """The amounts that this process read of stores and wrote to them.
 
     Attributes:
         requests: The requests that were answered, those that were repeated counted once.
@@ -95,11 +95,11 @@ class Traffic:
 
 
 traffic = Traffic()
-"""Of this process."""
+"""The traffic of this process."""
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What became of a write that may lose against another.
+    """The end of a write that may lose against another.
 
     Attributes:
         ours: Whether what is there now was written by this call.
@@ -166,7 +166,7 @@ class Bucket:
 
     @_in_one_line
     def whole(self, name: str, most_bytes: int) -> bytes | None:
-        """What an object holds; None where there is none. StoreError where it has more bytes than that."""
+        """The content of an object; None where there is none. StoreError where it has more bytes than that."""
         import obstore  # noqa: PLC0415
 
         try:

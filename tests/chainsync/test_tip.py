@@ -290,7 +290,7 @@ UNTRUSTED = [
     ("(os.fork() or time.sleep(600), sys.exit(7)) if number == 3 else None", "exited 7 while it followed"),
     ('record = {"event": "done"} if number == 3 else record', "is not a record of `follow`"),
 ]
-"""What a client does to its records, and what is said of it."""
+"""Changes that a client makes to its records, and what is said of them."""
 
 
 def test_clients_that_can_not_be_trusted_cost_themselves_only(growing: LiveNode, tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_a_place_outside_the_folder_is_damage(name: str, logs: Path, tmp_path: P
 
 
 def written(found: Kept) -> bytes:
-    """What a file has in which a piece's output is kept."""
+    """The content of a file in which a piece's output is kept."""
     encoded = msgspec.msgpack.encode(found)
     return hashlib.sha256(encoded).digest() + encoded
 

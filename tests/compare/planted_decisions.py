@@ -81,7 +81,7 @@ def answers(plant: Plant, count: int, seed: int, *, repetitions: int = 2_000) ->
 
 
 def decided(entries: list[Entry]) -> Decision:
-    """The decision that rows of two planted sides lead to. One run a side: what is measured are the intervals, so conditional verdicts count."""
+    """The decision that rows of two planted sides lead to. One run per side: what is measured are the intervals, so conditional verdicts count."""
     rows, tests = judged(entries, CONFIDENCE, of_these_runs=True)
     found = Found(
         baseline=side("base"),
@@ -142,7 +142,7 @@ def _rounds(
 def _means(
     draws: np.random.Generator, truth: float, noise: float, _seed: list[int], _repetitions: int
 ) -> list[tuple[Quantity, Measured]]:
-    """One run a side of 120 blocks, each of which takes half of its deviation from the one before."""
+    """One run per side of 120 blocks, each of which takes half of its deviation from the one before."""
     blocks = 120
     courses = COURSES["AR(1) 0.5"](draws, 2, blocks)
     scale = noise * MARGIN * np.sqrt(blocks / 2) / 2  # the course's mean has an error of 2 / sqrt(blocks)
@@ -153,7 +153,7 @@ def _means(
 def _runs(
     draws: np.random.Generator, truth: float, noise: float, _seed: list[int], _repetitions: int
 ) -> list[tuple[Quantity, Measured]]:
-    """Three runs a side, which differ by chance."""
+    """Three runs per side, which differ by chance."""
     scale = noise * MARGIN / np.sqrt(2 / 3)
     ours, theirs = (level + scale * draws.standard_normal((3, 1)) + np.zeros((3, 20)) for level in (1.0, truth))
     return [("mean", difference_of_runs(list(ours), list(theirs), 3, 3))]
@@ -177,7 +177,7 @@ def difference_of_runs(ours: list[np.ndarray], theirs: list[np.ndarray], runs: i
 def _processes(
     draws: np.random.Generator, truth: float, noise: float, _seed: list[int], _repetitions: int
 ) -> list[tuple[Quantity, Measured]]:
-    """Five processes a side over 122 blocks; a noise of 1 is 1 % of processes and of blocks, less is of blocks alone."""
+    """Five processes per side over 122 blocks; a noise of 1 is 1 % of processes and of blocks, less is of blocks alone."""
     typical, sums = estimated(*recorded(draws, NOISES["both" if noise >= 1 else "blocks"], truth=truth))
     basis = Basis("processes", (5, 5), (5, 5))
     of_typical, of_sums = (

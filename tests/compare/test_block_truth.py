@@ -43,7 +43,7 @@ def test_equal_targets_get_no_verdict_of_better_or_worse(noise: str) -> None:
 def test_of_400_pairs_a_planted_three_percent_is_found_and_covered_and_equal_ones_are_told_apart_in_at_most_20(
     noise: str,
 ) -> None:
-    """122 blocks in three clusters, 5 processes a side, 1 % noise: what the rates of `make bench` print."""
+    """122 blocks in three clusters, 5 processes per side, 1 % noise: what the rates of `make bench` print."""
     planted = list(pairs(NOISES[noise], 5, 400, TRUTH, seed=1))
     # 95 % give or take 1.1 %; three of those are allowed for. The 2,000 pairs below are held to 93 to 97 %.
     assert abs(covered(planted, TYPICAL) - 0.95) <= 3 * 0.011

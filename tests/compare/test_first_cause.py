@@ -1,4 +1,4 @@
-"""Which step is named as the first cause of a difference."""
+"""The step that is named as the first cause of a difference."""
 
 import pytest
 

@@ -17,7 +17,7 @@ QUANTITIES = ("typical block", "all blocks together")
 
 
 def noise_against_itself(kind: str, draws: np.random.Generator, processes: int) -> Noise:
-    """As measured by so many made-up processes a side of one target."""
+    """As measured by so many made-up processes per side of one target."""
     found = estimated(*recorded(draws, NOISES[kind], processes=processes))
     return noise(
         processes,

@@ -25,8 +25,8 @@ def test_rates_are_those_of_run_folders(plant: Plant, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("plant", "held"),
     [
-        pytest.param(Plant(sides=(1, 1), prior=1.0), 0.9, id="one a side and a prior"),
-        pytest.param(Plant(sides=(3, 3)), 0.9, id="three a side"),
+        pytest.param(Plant(sides=(1, 1), prior=1.0), 0.9, id="one per side and a prior"),
+        pytest.param(Plant(sides=(3, 3)), 0.9, id="three per side"),
         pytest.param(Plant(sides=(1, 5)), 0.5, id="one against five"),
     ],
 )

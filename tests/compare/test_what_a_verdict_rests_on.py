@@ -90,7 +90,7 @@ def test_one_run_a_side_gives_conditional_verdicts_in_every_form(once: Compariso
 def test_single_runs_whose_noise_may_hide_a_drift_get_verdicts_only_where_these_runs_are_asked_for(
     clusters: Sequence[Run], once: Comparison, asked: Conditional
 ) -> None:
-    """13 blocks a side: ticks four times as long could be a drift of the level. What hosts have at their own level is no matter of drift."""
+    """13 blocks per side: ticks four times as long could be a drift of the level. What hosts have at their own level is no matter of drift."""
     found = compare([clusters[0], clusters[3]], policy=msgspec.structs.replace(NONE_DECIDES, conditional=asked))
     ticked = difference(found, "forge_ticked")
     assert ticked.ratio == difference(once, "forge_ticked").ratio

@@ -17,7 +17,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 HEAD = "198.18.0.1:6379"
 TOKEN = "canary0token1of2a3test4cluster5that6is7looked8for"
-"""Of these clusters alone; tests look for it in all that is written."""
+"""The token of these clusters alone; tests look for it in all that is written."""
 
 MACHINES = ("a", "b")
 _OBJECTS_BYTES = 80_000_000
@@ -51,7 +51,7 @@ class Machine:
 
     @property
     def pid(self) -> int:
-        """Of the process that holds the namespace."""
+        """The id of the process that holds the namespace."""
         return self._holder.pid
 
     def words(self, *words: str | Path) -> list[str]:
@@ -120,7 +120,7 @@ class Cluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Of Ray's processes and of commands that use it."""
+        """The environment of Ray's processes and of commands that use it."""
         usual = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
         auth = (
             {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token)}

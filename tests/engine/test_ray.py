@@ -41,7 +41,7 @@ SWEEP = [
 ]
 PIECES = 6
 WORKER = "ray::_in_worker"
-"""How Ray names the process of a worker that does a piece."""
+"""The name that Ray gives the process of a worker that does a piece."""
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def workers(cluster: Cluster) -> list[int]:
 
 
 def is_one_line(said: str) -> bool:
-    """Whether standard error ends with one line of ours, behind the table of nodes, progress and lines of hosts."""
+    """Returns whether standard error ends with one line of ours, behind the table of nodes, progress and lines of hosts."""
     return said.rstrip("\n").splitlines()[-1].startswith("slotmark: ") and "Traceback" not in said
 
 
@@ -325,7 +325,7 @@ def test_a_forecast_is_that_of_this_machine(cluster: Cluster, tmp_path: Path) ->
 
 
 def test_the_token_is_in_no_file(cluster: Cluster) -> None:
-    """Of all that the tests before have left: a report, what our driver and Ray's own processes wrote."""
+    """Looks through all that the tests before have left: a report, what our driver and Ray's own processes wrote."""
     kept = cluster.folder / "cut"
     process = pieces(cluster, "held", kept, "2", cluster.folder)
     waited(lambda: len(begun(cluster.folder)) == 2, process)

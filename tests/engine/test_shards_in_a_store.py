@@ -43,7 +43,7 @@ def done(shard: str, place: Place, options: dict[str, str] = OPTIONS, wait_s: fl
 
 
 def merged(place: Place, folder: Path) -> tuple[list[int], dict[str, bytes]]:
-    """What the pieces of all shards gave, and the files that they made."""
+    """The outputs of the pieces of all shards, and the files that they made."""
     found = gathered(place, opened(place), lambda shard, _: f"do {shard}")(pieces(folder), list)
     return found, {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*.bin"))}
 

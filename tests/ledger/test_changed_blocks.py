@@ -1,4 +1,4 @@
-"""Which blocks changed: planted in files of db-analyser, found by compare and explain."""
+"""Blocks that changed: planted in files of db-analyser, found by compare and explain."""
 
 import json
 from pathlib import Path

@@ -123,7 +123,7 @@ def test_a_run_is_the_same_in_a_folder_and_in_a_store(s3: S3, run: Run, kept: Ur
 
 
 def test_a_simulation_writes_to_a_store_and_is_shown_with_few_bytes(s3: S3, tmp_path: Path) -> None:
-    """What --verbose prints is what the server sent, and hardly more than the columns that were needed. All is read by DuckDB and by compiled code."""
+    """The bytes that --verbose prints are those that the server sent, and hardly more than the columns that were needed. All is read by DuckDB and by compiled code."""
     profile = load_profile("value-only-5", ["run.slots=6000"])
     here, _ = simulate_direct(profile, 1, tmp_path / "x", lambda _done, _total: None)
     simulate_direct(profile, 1, at("simulated/x"), lambda _done, _total: None)
@@ -314,7 +314,7 @@ def test_a_write_through_faults_is_whole(s3: S3, run: Run, name: str, fault: Cal
 
 
 def test_a_listing_that_is_old_hides_only_what_the_next_writer_removes(s3: S3, run: Run) -> None:
-    """What is listed decides what is removed, and nothing else: a run is read by its manifest."""
+    """A listing decides what is removed, and nothing else: a run is read by its manifest."""
     with through(s3, Fault(changed(b"Contents>", b"Stale>"), "GET", "list-type")):
         copy_run(run.place, at("unlisted"))
         assert check_run(at("unlisted")) == 2

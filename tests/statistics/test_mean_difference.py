@@ -168,7 +168,7 @@ def test_what_depends_on_its_neighbours_alone_is_hardly_ever_taken_for_a_drift(c
     ],
 )
 def test_a_drift_under_noise_gets_no_verdict_as_far_as_it_shows(course: str, blocks: int, least: float) -> None:
-    # Verdicts were given in 98 to 100 of 100, and intervals covered the truth in 40 to 81. What drifts less can't be told from noise.
+    # Verdicts were given in 98 to 100 of 100, and intervals covered the truth in 40 to 81. A smaller drift looks like noise.
     assert refused(course, blocks) >= least
 
 

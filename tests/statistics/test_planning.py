@@ -6,7 +6,7 @@ from scipy import stats
 
 from slotmark.statistics.planning import detectable_between, detectable_change, deviation_range, power, runs_needed
 
-# In percent, 80 % power, two-sided t on process means at .05: by standard deviation between processes, then processes a side.
+# In percent, 80 % power, two-sided t on process means at .05: by standard deviation between processes, then processes per side.
 BETWEEN_RUNS = {
     0.005: {2: 2.8, 3: 1.5, 5: 1.0, 10: 0.66, 20: 0.46, 30: 0.37},
     0.01: {2: 5.7, 3: 3.1, 5: 2.0, 10: 1.3, 20: 0.91, 30: 0.74},

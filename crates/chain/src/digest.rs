@@ -21,7 +21,7 @@ pub struct BlockFacts {
     pub fees: u64,
 }
 
-/// A running SHA-256 over one record a block.
+/// A running SHA-256 over one record per block.
 #[derive(Clone, Default)]
 pub struct Digest(Sha256);
 

@@ -31,7 +31,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// What is before all blocks.
+    /// The parent of the first block.
     pub(crate) fn genesis() -> Self {
         Self { index: 0, parent: 0, slot: 0, height: 0, forger: u32::MAX, vrf: 0, size_bytes: 0, txs: 0, hash: [b'0'; 64], forged_ns: 0 }
     }

@@ -221,7 +221,7 @@ impl BlockTruth<'_> {
         (self.block.slot as i64 * self.slot_ns - self.truth.clock_ahead_ns[host]) as u64
     }
 
-    /// What a host saw of it, where it adopted it as an extension.
+    /// The times at which a host had it, where it adopted it as an extension.
     fn adoption(&self, host: usize) -> Option<Observation> {
         let seen = self.truth.observation(host, self.block.index);
         (seen.adopted_ns != NEVER && seen.adopted_by == AdoptedBy::Extension).then_some(seen)

@@ -290,7 +290,7 @@ fn topology_json(topology: &Topology, pools: u32) -> Value {
     json!({"coreNodes": nodes, "relayNodes": []})
 }
 
-/// One line a host, then one a block, then one a (block, host).
+/// One line per host, then one per block, then one per (block, host).
 fn write_truth(path: &Path, truth: &Truth, topology: &Topology) -> Result<(), SimulationError> {
     let file = File::create(path).map_err(SimulationError::io(path))?;
     let mut out = BufWriter::with_capacity(1 << 20, file);

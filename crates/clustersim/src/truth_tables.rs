@@ -1,4 +1,4 @@
-//! Tables of the true events: `truth` a row a block and host, `truth_blocks` a row a block, `truth_hosts` a row a host, `truth_slots` a row a slot
+//! Tables of the true events: `truth` a row per block and host, `truth_blocks` a row per block, `truth_hosts` a row per host, `truth_slots` a row per slot
 //! and host.
 //!
 //! Columns are the fields of `truth.jsonl` and `truth-slots.jsonl`; times are ns since slot 0 by a clock that is right.

@@ -1,4 +1,4 @@
-//! Node logs, a line a message, to typed Parquet tables: one pass, bounded memory, every line accounted for.
+//! Node logs, a line per message, to typed Parquet tables: one pass, bounded memory, every line accounted for.
 //!
 //! `messages` is the table of messages: an entry has the names of each (cardano-node's new tracing, its transitional names, and
 //! the legacy messages), what its row has, and how it is written. `dialects` takes lines apart, as each kind of node writes them;

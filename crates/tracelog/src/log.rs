@@ -33,7 +33,7 @@ pub(crate) struct Log<'a> {
     elsewhere: Option<(&'a dyn Elsewhere, &'a str)>,
 }
 
-/// What tells a file from another one that takes its place.
+/// The facts that distinguish a file from another one that takes its place.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) bytes: u64,

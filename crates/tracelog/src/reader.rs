@@ -54,7 +54,7 @@ impl Packing {
     }
 }
 
-/// What was taken out of a packed file.
+/// The bytes that were taken out of a packed file.
 #[derive(Default)]
 struct Taken {
     bytes: Cell<u64>,

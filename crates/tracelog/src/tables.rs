@@ -1,4 +1,4 @@
-//! The rows that come out, a table a message family, and the Parquet files that they go to.
+//! The rows that come out, a table per message family, and the Parquet files that they go to.
 //!
 //! A segment of a log writes a part of every table. Rows leave in the order of their times: a window of rows is held back,
 //! so that lines that come a little late find their place.

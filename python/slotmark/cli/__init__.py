@@ -1,4 +1,4 @@
-"""The command line: one module a command; each parses, calls, prints."""
+"""The command line: one module per command; each parses, calls, prints."""
 
 import errno
 import re

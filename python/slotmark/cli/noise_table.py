@@ -20,13 +20,13 @@ def noise_lines(noise: Noise, comparison: Comparison) -> Iterator[str]:
         f"slots {work['first slot']} to {work['last slot']}"
     )
     yield ""
-    yield "  ".join([f"{'processes a side':>16}", *(f"{spread.quantity:>28}" for spread in noise.spreads)])
+    yield "  ".join([f"{'processes per side':>18}", *(f"{spread.quantity:>28}" for spread in noise.spreads)])
     for processes in PROCESSES:
         cells = []
         for spread in noise.spreads:
             change = noise.detectable(spread, processes)
             cells.append(f"{percent(change.estimate)} ({percent(change.low)} to {percent(change.high)})")
-        yield "  ".join([f"{processes:>16}", *(f"{cell:>28}" for cell in cells)])
+        yield "  ".join([f"{processes:>18}", *(f"{cell:>28}" for cell in cells)])
     yield ""
     yield (
         f"The smallest change of {noise.metric.lower()} that is found four times in five by one test at 5 %, where all blocks share it; "

@@ -1,4 +1,4 @@
-"""What is known before a comparison of how much runs of one build differ: a table, the earlier runs of a folder, or what a policy assumes."""
+"""Knowledge from before a comparison of how much runs of one build differ: a table, the earlier runs of a folder, or what a policy assumes."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -76,7 +76,7 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     spreads: Annotated[list[Spread], msgspec.Meta(min_length=1)]
 
     def detectable(self, spread: Spread, processes: int) -> Interval:
-        """The smallest change, as a fraction, that this many processes a side find four times in five, with its range.
+        """The smallest change, as a fraction, that this many processes per side find four times in five, with its range.
 
         It is of one test at 5 %, and of changes that all blocks share. The range is that of the deviation, at :data:`CONFIDENCE`.
         """
@@ -166,7 +166,7 @@ def read_noise(file: Path, measure: str) -> Noise:
     except OSError as error:
         raise ComparisonError(f"{file}: can't be read ({error.strerror}). Measure it: {measure}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ComparisonError(f"{file}: no noise of a machine ({error}). Measure it: {measure}.") from error
+        raise ComparisonError(f"{file}: no record of a machine's noise ({error}). Measure it: {measure}.") from error
     if found.schema != SCHEMA:
         raise ComparisonError(f"{file}: schema {found.schema}, this slotmark reads {SCHEMA}. Measure it: {measure}.")
     return found
@@ -186,7 +186,9 @@ def beforehand(groups: Sequence[Sequence[Run]], file: Path | None) -> Iterator[s
     machine = manifests[0].machine
     if machine is None:
         if file:
-            raise ComparisonError(f"{file}: the runs don't record their machine, so no noise is theirs. Leave it out.")
+            raise ComparisonError(
+                f"{file}: the runs don't record their machine, so no noise is known to be of their machine. Leave it out."
+            )
         return
     how = catalogue(manifests[0].bench).noise
     if how is None:

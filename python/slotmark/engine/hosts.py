@@ -19,7 +19,7 @@ Port = Annotated[int, msgspec.Meta(ge=1, le=65_535)]
 
 
 class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a host must have.
+    """The needs of a host.
 
     Attributes:
         labels: Of the one node that it is.

@@ -19,7 +19,7 @@ from slotmark.texts import content_of
 from slotmark.whole_files import written_whole
 
 MOST_OUTPUT_BYTES = 256 << 20
-"""Of the output of a piece: it holds the tables of a report or the account of logs, not the rows of a run, which are files."""
+"""The most bytes that the output of a piece may have: it holds the tables of a report or the account of logs, not the rows of a run, which are files."""
 
 _NAME = re.compile(r"(?!\.)[^/\0\n]{1,255}(/(?!\.)[^/\0\n]{1,255}){0,15}")
 """The name of a file that a piece made: it leads nowhere but down, and no part of it begins with a dot."""
@@ -33,7 +33,7 @@ class KeptFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Kept(msgspec.Struct, frozen=True, array_like=True):
-    """What a finished piece left.
+    """The output and the files of a finished piece.
 
     Attributes:
         output: Its output, encoded.
@@ -91,7 +91,7 @@ def _made(file: Path, *, wanted: bool) -> Iterator[Path | None]:
 
 
 def kept(file: Path) -> Kept | None:
-    """What is kept in a file; None where there is nothing, or it isn't as it was written. Files that were made are not looked at."""
+    """The content that is kept in a file; None where there is nothing, or it isn't as it was written. Files that were made are not looked at."""
     try:
         content = content_of(file, MOST_OUTPUT_BYTES)
     except OSError:

@@ -51,7 +51,7 @@ _WAITING_PER_CORE = 4
 """Pieces that are handed to Ray at a time: enough that none of its cores waits, and few enough that it holds few of them."""
 
 _UNAUTHENTICATED = b"Unauthenticated"
-"""What Ray prints in the driver, and doesn't raise, where a cluster refuses its token."""
+"""The word that Ray prints in the driver, without raising anything, where a cluster refuses its token."""
 
 _REFUSED = "the cluster refused the token of this command, or it has none. Copy ~/.ray/auth_token of the cluster's head, or set RAY_AUTH_TOKEN_PATH."
 
@@ -97,7 +97,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name for people."""
         return f"{self.host} ({self.address})" if self.host and self.address else self.host or self.address
 
     def own_labels(self) -> list[tuple[str, str]]:
@@ -105,7 +105,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
         return sorted((key, value) for key, value in self.labels.items() if not key.startswith("ray.io/"))
 
     def faults(self, here: "Node") -> list[str]:
-        """What differs from this machine, so that its pieces might have other outputs; empty where nothing does."""
+        """Differences from this machine, by which its pieces might have other outputs; empty where there are none."""
         if self.fault:
             return [self.fault]
         minor = [one.python.rpartition(".")[0] for one in (self, here)]
@@ -168,7 +168,7 @@ class _Visit(msgspec.Struct, frozen=True):
 
 
 class _Visited(msgspec.Struct, frozen=True):
-    """What was found at each of the nodes: its clock and what is wrong."""
+    """The finds at each of the nodes: its clock, and its faults."""
 
     found: list[tuple[Clock | None, list[str]]]
 
@@ -463,7 +463,7 @@ class _Driver:
             self._pipe.send(asked)
 
     def received(self) -> Any:
-        """What it sent; None where that is nothing at the moment, a Lost where it has ended."""
+        """The next thing that it sent; None where there is nothing at the moment, a Lost where it has ended."""
         try:
             return self._pipe.recv() if self._pipe.poll(_WAIT_S) else None
         except (EOFError, ConnectionResetError):
@@ -539,7 +539,7 @@ def _do(ray: Any, pipe: Connection, begin: _Begin, refs: dict[Any, int], cores: 
 
 
 def _collected(ray: Any, ref: Any, place: int) -> _Done:
-    """What became of a piece that is done, or that Ray gave up after its own number of attempts."""
+    """The end of a piece that is done, or that Ray gave up after its own number of attempts."""
     try:
         return _Done(place, *ray.get(ref))
     except ray.exceptions.LocalRayletDiedError:
@@ -617,7 +617,7 @@ def _asks_for_token() -> bool:
 
 
 def _asked(ray: Any, nodes: Sequence[Mapping[str, Any]]) -> list[Node]:
-    """What the nodes have, each asked in a worker of its own."""
+    """The nodes with what they have, each asked in a worker of its own."""
     strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
     refs = {}
     asking = ray.remote(_answer())
@@ -635,7 +635,7 @@ def _asked(ray: Any, nodes: Sequence[Mapping[str, Any]]) -> list[Node]:
 
 
 def _visited(ray: Any, visit: _Visit) -> list[tuple[Clock | None, list[str]]]:
-    """What visitors find, one on each node, all at once; then their clocks, one after the other, so that nothing of ours delays a round trip."""
+    """The finds of visitors, one on each node, all at once; then their clocks, one after the other, so that nothing of ours delays a round trip."""
     strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
     visitor = ray.remote(_visitor())
     visitors = []
@@ -682,7 +682,7 @@ def _visitor() -> type:
 
 
 def _answer() -> Callable[[], dict[str, Any]]:
-    """What a node is asked: a function inside another, which Ray sends as it is, so that it answers too where slotmark isn't installed."""
+    """The question to a node: a function inside another, which Ray sends as it is, so that it answers too where slotmark isn't installed."""
 
     def answer() -> dict[str, Any]:
         import importlib  # noqa: PLC0415 - of the node that is asked

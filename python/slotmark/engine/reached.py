@@ -19,7 +19,7 @@ SHARED_FILE = "shards.json"
 OUTPUTS = "outputs"
 
 MOST_BYTES = 1 << 20
-"""Of the file that says what is shared: it holds the options of a command."""
+"""The most bytes of the file that says what is shared: it holds the options of a command."""
 
 _SENT_EVERY_S = 0.5
 

@@ -314,7 +314,7 @@ def _same(folder: Place, found: Shared, asked: Shared) -> None:
         )
     if found.shards != asked.shards:
         raise PieceError(
-            f"{folder}: it is shared in {found.shards:,} shards, not {asked.shards:,}. Say so in --shard, or choose another -o."
+            f"{folder}: it is shared in {found.shards:,} shards, not {asked.shards:,}. Give that number in --shard, or choose another -o."
         )
     if found.work != asked.work:
         raise PieceError(f"{folder}: its pieces are of slotmark {found.work}, not {asked.work}. Choose another -o.")

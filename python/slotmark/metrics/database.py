@@ -278,7 +278,7 @@ class Database:
             self.execute(f"CREATE VIEW {_identifier(name)} AS {self._of_kept(name)}")
 
     def _arrow_writer(self, name: str, stack: ExitStack) -> "Callable[[pa.Table], list[int]]":
-        """What writes rows of a relation to its file, and gives the places of their batches."""
+        """The writer of rows of a relation to its file, which gives the places of their batches."""
         writers: list[pa.ipc.RecordBatchFileWriter] = []
         places = count()
 
@@ -293,7 +293,7 @@ class Database:
         return write
 
     def _parquet_writer(self, name: str) -> "Callable[[pa.Table], list[Path]]":
-        """What writes rows of a relation to files, and gives these."""
+        """The writer of rows of a relation to files, which gives these."""
         folder = Path(self._file_of(name)).with_suffix("")
         folder.mkdir()
         places = count()
@@ -317,7 +317,7 @@ class Database:
         return write
 
     def rows(self, name: str) -> int:
-        """How many rows a table or a relation has."""
+        """Returns the number of rows that a table or a relation has."""
         if name not in self._rows:
             ((self._rows[name],),) = self._connection.sql(f"SELECT COUNT(*) FROM {_identifier(name)}").fetchall()
         return self._rows[name]

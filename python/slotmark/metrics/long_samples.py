@@ -28,7 +28,7 @@ _BYTES = 8
 
 
 class ByKey(msgspec.Struct, frozen=True):
-    """What samples add up to by the values of one grain column; arrays have one entry per value that occurs, rising.
+    """The sums of samples by the values of one grain column; arrays have one entry per value that occurs, rising.
 
     Attributes:
         values: The values: whole numbers, or text.
@@ -88,7 +88,7 @@ class LongSamples(msgspec.Struct, frozen=True):
         return self.least
 
     def any(self, _part: str) -> bool:
-        """Whether any value isn't 0."""
+        """Returns whether any value isn't 0."""
         return bool(self.count and (self.least or self.most))
 
 
@@ -182,7 +182,7 @@ class _Sums:
         self._counts[within] += np.bincount(places)
 
     def together(self) -> ByKey:
-        """What was added."""
+        """The sum of what was added."""
         there = np.flatnonzero(self._counts)
         values = there + self._from
         words = sorted(self._words)
@@ -202,7 +202,7 @@ class _Sums:
 
 
 class _Counts:
-    """How many rows in a row have the same number."""
+    """The numbers of consecutive rows that have the same number."""
 
     def __init__(self) -> None:
         self.counts: list[int] = []

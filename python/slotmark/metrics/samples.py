@@ -121,7 +121,7 @@ class Samples(msgspec.Struct, frozen=True):
         return float(self.values(part).min())
 
     def any(self, part: str) -> bool:
-        """Whether any value of one part isn't 0."""
+        """Returns whether any value of one part isn't 0."""
         return bool(self.values(part).any())
 
     def matrix(self, part: str = "") -> CostMatrix:

@@ -1,4 +1,4 @@
-"""Where runs are: in folders of this machine, or in object stores. What reads and writes runs asks here, and knows no other difference.
+"""The places of runs: folders of this machine, or object stores. All that reads and writes runs asks here, and knows no other difference.
 
 A run in a store has the objects that a run folder has files. Readers get a folder of this machine for it in which the tables' files have their sizes and footers, and of
 their columns those that were fetched: byte for byte those of the object, at their places. The rest is a hole, whose zeros no reader of Parquet takes for a page.
@@ -36,7 +36,7 @@ _LEFT = re.compile(r"writing-[0-9a-f]{8}|tables/[a-z][a-z0-9_]{0,63}/part-[0-9A-
 
 
 class Storage(Protocol):
-    """Where one run is.
+    """The place of one run.
 
     Attributes:
         place: Its place, as it was named.
@@ -47,7 +47,7 @@ class Storage(Protocol):
     folder: Path
 
     def manifest(self) -> bytes | None:
-        """What ``run.json`` holds; None where there is none."""
+        """The content of ``run.json``; None where there is none."""
         ...
 
     def inside(self) -> list[Place]:
@@ -197,7 +197,7 @@ class Objects:
 
 
 def storage_of(place: Place) -> Storage:
-    """What reads the run at a place."""
+    """The reader of the run at a place."""
     return Objects(place) if isinstance(place, Url) else Folder(place)
 
 
@@ -238,7 +238,7 @@ def _together(ranges: Iterable[tuple[int, int]], size: int) -> list[tuple[int, i
 
 
 def _between(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """What lies between ranges."""
+    """The gaps between ranges."""
     found, reached = [], 0
     for start, end in sorted(ranges):
         if start > reached:
@@ -356,7 +356,7 @@ class NewObjects:
             )
 
     def _answers_conditions(self) -> bool:
-        """Whether the store refuses to write what is there: tried with an object that marks this writer until it ends."""
+        """Returns whether the store refuses to write what is there: tried with an object that marks this writer until it ends."""
         name = self._own[0]
         try:
             self._bucket.create(name, b"a run is being written\n")
@@ -411,7 +411,7 @@ class NewObjects:
     def _delete(self, names: Sequence[str]) -> None:
         if left := self._bucket.delete(names):
             remark(
-                f"{self._place}: the store didn't remove {len(left)} objects of an unfinished run, as {left[0]}. The next writer of this run does, or you."
+                f"{self._place}: the store didn't remove {len(left)} objects of an unfinished run, as {left[0]}. The next writer of this run removes them, and so may you."
             )
 
 
@@ -433,7 +433,7 @@ def try_out(place: Place) -> None:
 
 
 def is_run(place: Place) -> bool:
-    """Whether there is a run at a place."""
+    """Returns whether there is a run at a place."""
     if isinstance(place, Url):
         return Bucket(place).size(MANIFEST) is not None
     return (place / MANIFEST).exists()

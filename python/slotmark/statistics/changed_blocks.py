@@ -40,7 +40,7 @@ def changed_blocks(baseline: np.ndarray, candidate: np.ndarray, *, margin: float
 
     A block is named where the test of "within the margin" (McCarthy and Smyth 2009) rejects after Benjamini and Hochberg's adjustment
     over all blocks, and where medians over processes lie beyond the margin too: one disturbed process of three names no block. What a process
-    is slower by as a whole is taken out first. At least three processes a side are needed: two are too often alike by chance.
+    is slower by as a whole is taken out first. At least three processes per side are needed: two are too often alike by chance.
 
     Args:
         baseline: Shape (processes, blocks), all above 0.

@@ -17,7 +17,7 @@ class Friedman(msgspec.Struct, frozen=True):
         p: Its p-value.
         f: Iman and Davenport's form, which is less timid.
         f_p: Its p-value.
-        mean_ranks: One a target; the smallest value of a block has rank 1.
+        mean_ranks: One per target; the smallest value of a block has rank 1.
     """
 
     chi_squared: float

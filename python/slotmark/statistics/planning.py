@@ -173,7 +173,7 @@ def _steps(truths: np.ndarray, limits: np.ndarray, weights: np.ndarray, wanted: 
 
 
 def detectable_between(error: float, runs: int, alpha: float = 0.05, wanted: float = POWER) -> float:
-    """The smallest log ratio that Welch's test of this many runs a side finds with the wanted probability.
+    """The smallest log ratio that Welch's test of this many runs per side finds with the wanted probability.
 
     Args:
         error: Standard error of the estimate; both sides vary alike, by what is known.

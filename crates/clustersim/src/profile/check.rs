@@ -18,7 +18,11 @@ impl Profile {
             return wrong(format!("network.hosts = {}: expected 65535 at the most.", network.hosts));
         }
         if !network.stake.is_empty() && network.stake.len() != network.pools as usize {
-            return wrong(format!("network.stake has {} entries: expected one a pool ({}), or none.", network.stake.len(), network.pools));
+            return wrong(format!(
+                "network.stake has {} entries: expected one per pool ({}), or none.",
+                network.stake.len(),
+                network.pools
+            ));
         }
         if network.stake.iter().any(|stake| stake.is_nan() || *stake < 0.0)
             || (!network.stake.is_empty() && network.stake.iter().sum::<f64>() <= 0.0)

@@ -1,4 +1,4 @@
-//! Which of two chains is preferred.
+//! The choice between two chains.
 
 /// Slots by which two tips may differ for their VRF outputs to decide (Conway: `VRFTiebreakerFlavor` of ouroboros-consensus).
 const TIE_SLOTS: u64 = 5;

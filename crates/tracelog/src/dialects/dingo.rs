@@ -123,7 +123,7 @@ impl Dialect for Dingo {
 }
 
 impl Reader for Joins {
-    /// What a line holds doesn't depend on others, and reading it takes most of the time: that is done in threads.
+    /// Reads lines in threads: a line's content doesn't depend on others, and reading it takes most of the time.
     fn read(&mut self, lines: &[TextLine<'_>], taker: &mut dyn Taker) -> Result<(), ParquetError> {
         let read: Vec<_> = lines.par_iter().with_min_len(LINES_OF_A_THREAD).map(|line| line.content().and_then(read_line)).collect();
         for (number, read) in read.into_iter().enumerate() {

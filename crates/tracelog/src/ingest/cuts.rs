@@ -1,4 +1,4 @@
-//! Where logs are cut: in segments, which are the parts of tables, and in pieces, which are segments that one reader takes.
+//! The cuts of logs: in segments, which are the parts of tables, and in pieces, which are segments that one reader takes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -44,7 +44,7 @@ impl Segment<'_> {
 /// All segments of some files: the same for any number of readers, since rows, parts and what is kept of rejected lines follow from them.
 pub(super) struct Cuts<'a> {
     pub(super) segments: Vec<Segment<'a>>,
-    /// Of hosts that have several files those that begin with each line.
+    /// The files that begin with each line, of hosts that have several.
     pub(super) heads: HashMap<&'a str, Map<LineHash, Vec<usize>>>,
     /// Number of files of each host.
     files: HashMap<&'a str, usize>,

@@ -53,7 +53,7 @@ pub struct Reading {
     pub threads: usize,
     /// The source of host names.
     pub host_from: HostFrom,
-    /// What reads the files whose paths are URLs.
+    /// The reader of files whose paths are URLs.
     pub elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    /// What a few pieces give, each read by so many threads, in an order of their own: results, rejected lines, and all files.
+    /// The results of a few pieces, each read by so many threads, in an order of their own: results, rejected lines, and all files.
     fn ingested(
         sources: &[Source],
         tables: &Path,

@@ -21,7 +21,7 @@ const FIRST_LINE_BYTES: u64 = 16 << 20;
 /// Bytes at each end of a file by which it is known again.
 const EDGE_BYTES: u64 = 64 << 10;
 
-/// What of a log file decides how logs are cut. It can be written down.
+/// The facts of a log file that decide how logs are cut. They can be written down.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Surveyed {
@@ -38,7 +38,7 @@ pub struct Surveyed {
     /// The node that writes lines as most are near the beginning; None where no line is in any dialect.
     node: Option<String>,
     pub(super) first: Option<FirstLine>,
-    /// Of the first and the last bytes.
+    /// Digest of the first and the last bytes.
     edges: u64,
 }
 
@@ -69,7 +69,7 @@ pub fn survey(source: &Source, elsewhere: Option<&dyn Elsewhere>) -> Result<Surv
 }
 
 impl Surveyed {
-    /// Where the file is, for people.
+    /// The place of the file, for people.
     pub(super) fn place(&self) -> PathBuf {
         if self.at.is_empty() { self.path.clone() } else { format!("{}:{}", self.at, self.path.display()).into() }
     }

@@ -1,4 +1,4 @@
-"""From what a session measured to run folders, one a target."""
+"""From what a session measured to run folders, one per target."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -33,7 +33,7 @@ INVOCATIONS = pa.schema(
         pa.field("load", pa.float64(), False),  # load average before
     ]
 )
-"""One row a process of the target, warm-up rounds included."""
+"""One row per process of the target, warm-up rounds included."""
 
 WINDOWS = pa.schema(
     [
@@ -65,7 +65,7 @@ ANNOUNCEMENTS = pa.schema(
         pa.field("held_ns", pa.int64(), False),  # longest time that bytes of it were in the relay
     ]
 )
-"""One row a block that a node announced to the target at its tip."""
+"""One row per block that a node announced to the target at its tip."""
 
 ROLLBACKS = pa.schema(
     [

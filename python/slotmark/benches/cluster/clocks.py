@@ -28,9 +28,9 @@ class Clocks(msgspec.Struct, frozen=True):
     """The clocks of a cluster's hosts, from the logs.
 
     Attributes:
-        connections: One row a host and connection: ``host``, ``local``, ``remote``, ``peer`` (null where it isn't known), ``messages``.
+        connections: One row per host and connection: ``host``, ``local``, ``remote``, ``peer`` (null where it isn't known), ``messages``.
         least_differences: One row a sender and receiver: ``sender``, ``receiver``, ``least_ns``, ``messages``.
-        clocks: One row a host: ``host``, ``offset_ns``, ``low_ns``, ``high_ns`` (null where not known), ``is_reference``, ``correction_ns``.
+        clocks: One row per host: ``host``, ``offset_ns``, ``low_ns``, ``high_ns`` (null where not known), ``is_reference``, ``correction_ns``.
         warnings: The warnings on them.
     """
 

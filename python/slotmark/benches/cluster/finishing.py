@@ -271,7 +271,7 @@ def _nodes(ingested: Ingested) -> dict[str, str]:
 
 
 def _placed(ingested: Ingested, tables: Mapping[str, pa.Table]) -> dict[str, str]:
-    """What hosts ran that didn't all run the same, by its name in the session, likewise."""
+    """The nodes of hosts that didn't all run the same, by their names in the session, likewise."""
     if (placed := tables.get("host_nodes")) is None:
         return {}
     names = dict(zip(placed["host"].to_pylist(), placed["name"].to_pylist(), strict=True))

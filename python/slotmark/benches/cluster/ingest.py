@@ -24,11 +24,11 @@ from slotmark.temporary import temporary_folder
 from slotmark.warnings import Warning
 
 _BESIDE = Path("tables")
-"""Where a shard's parts of tables are wanted: beside their piece's output, wherever that is kept."""
+"""The place of a shard's parts of tables: beside their piece's output, wherever that is kept."""
 
 
 class Looked(msgspec.Struct, frozen=True):
-    """What is known of logs before they are read.
+    """Facts about logs before they are read.
 
     Attributes:
         name: What the run is called where its metadata has no tag.
@@ -175,7 +175,7 @@ def _described(folder: Path, looks: Sequence[Look]) -> Path:
 def _reading(
     request: IngestRequest, looked: Looked, on_step: Progress, engine: Engine, pieces: int | None, threads: int
 ) -> Callable[[Path], Ingested]:
-    """What has logs read in some pieces into a folder of tables; in as many as other machines take where their number isn't given."""
+    """The function that has logs read in some pieces into a folder of tables; in as many as other machines take where their number isn't given."""
 
     def reading(tables: Path) -> Ingested:
         asked = pieces_of(looked.survey, request.host_from, tables, threads, pieces)

@@ -1,4 +1,4 @@
--- One row a host that sends, one that receives, and a stretch of the run: the least difference, in ns, between what the receiver's clock showed
+-- One row per host that sends, one that receives, and a stretch of the run: the least difference, in ns, between what the receiver's clock showed
 -- when a message was there and what the sender's showed before it left. Only messages of a few bytes count, headers and requests of blocks, for
 -- how long a block is on its way depends on its size; and only where there are two or more.
 WITH sightings AS (

@@ -1,4 +1,4 @@
--- One row a host that sends and one that receives: the least difference, in ns, between what the receiver's clock showed when a
+-- One row per host that sends and one that receives: the least difference, in ns, between what the receiver's clock showed when a
 -- message was there and what the sender's showed before it left, and of how many messages. A message goes from
 -- announcing a header to noticing it, from requesting a block to sending it, and from sending it to having fetched it. Where a host
 -- did one of these more than once with one block and peer, which belong together isn't known, and none of them counts.

@@ -23,7 +23,7 @@ _ELSEWHERE = Ranges()
 
 
 class Surveyed(msgspec.Struct, frozen=True):
-    """What is known of a log file before it is read.
+    """Facts about a log file before it is read.
 
     Attributes:
         file: What decides how logs are cut: its host, place, size, dialect and first line; ``slotmark_tracelog::Surveyed`` as JSON.
@@ -35,7 +35,7 @@ class Surveyed(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> "LogFile":
-        """Where the file is."""
+        """The place of the file."""
         return msgspec.json.decode(self.file, type=LogFile)
 
 

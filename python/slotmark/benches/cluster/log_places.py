@@ -1,4 +1,4 @@
-"""Where logs lie, and a look at those of a place: folders of this machine, object stores and web servers, and hosts of a cluster of machines."""
+"""The places of logs, and a look at those of a place: folders of this machine, object stores and web servers, and hosts of a cluster of machines."""
 
 import os
 import re
@@ -26,7 +26,7 @@ MOST_FILES = 10_000
 """Most files of one place in a store."""
 
 MOST_DESCRIPTION_BYTES = 64 << 20
-"""Of one such file that isn't on this machine."""
+"""Most bytes of one such file that isn't on this machine."""
 
 MOST_OF_A_PART = 255
 """Bytes of a part of a file's name."""

@@ -1,7 +1,7 @@
 """Finding the logs of a cluster's hosts in a folder, in all layouts that are in use.
 
-- one folder a host: ``node-0/stdout*`` (workbench), ``node-0/node-*.json`` (cardano-tracer), or whatever log files it holds;
-- one file a host: ``logs-node-0.flt.json`` (locli's ``analysis`` folder), ``node-0.log``, ``node-0.json.gz``.
+- one folder per host: ``node-0/stdout*`` (workbench), ``node-0/node-*.json`` (cardano-tracer), or whatever log files it holds;
+- one file per host: ``logs-node-0.flt.json`` (locli's ``analysis`` folder), ``node-0.log``, ``node-0.json.gz``.
 
 Packed files are known by their first bytes, whatever they are called.
 """
@@ -95,7 +95,7 @@ def _host_logs(folder: Path) -> HostLogs:
         first = f" {unread[0][0]}: {unread[0][1]}." if unread else ""
         raise LogError(
             f'{folder}: no file in it begins like a node\'s log, with lines as {{"at":…,"ns":…,"data":…}} (cardano-node) or '
-            f'{{"time":…,"level":…,"msg":…}} (Dingo).{first} Expected node-0/stdout and so on, or a file a host.'
+            f'{{"time":…,"level":…,"msg":…}} (Dingo).{first} Expected node-0/stdout and so on, or a file per host.'
         )
     return HostLogs(sorted(found), unread)
 

@@ -137,7 +137,7 @@ class IngestRequest(Logs, frozen=True, kw_only=True):
 
     @property
     def shared(self) -> Logs:
-        """What calls that share the reading have in common."""
+        """The common part of calls that share the reading."""
         return Logs(**_fields_of(self, Logs))
 
 
@@ -197,7 +197,7 @@ class SimulationRequest(Simulations, frozen=True, kw_only=True):
 
     @property
     def shared(self) -> Simulations:
-        """What calls that share the simulations have in common."""
+        """The common part of calls that share the simulations."""
         return Simulations(**_fields_of(self, Simulations))
 
 

@@ -16,7 +16,7 @@ from slotmark.run.storage import is_run, refuse_existing
 from slotmark.warnings import Warning
 
 _BESIDE = Path("seeds")
-"""Where a shard's runs are wanted: beside their piece's output, wherever that is kept."""
+"""The place of a shard's runs: beside their piece's output, wherever that is kept."""
 
 
 def simulated(

@@ -1,4 +1,4 @@
-"""The bench as a whole: from what was asked for to run folders, one a target."""
+"""The bench as a whole: from what was asked for to run folders, one per target."""
 
 import fcntl
 import os

@@ -147,7 +147,7 @@ def refuse(where: str, what: str, remedy: str) -> NoReturn:
 
 
 def checked_order(recorded: Recorded) -> Recorded:
-    """The same, once it's sure that slots rise: one row a block, in the order of the chain.
+    """The same, once it's sure that slots rise: one row per block, in the order of the chain.
 
     Raises:
         ImportFileError: A slot is there twice, or comes after a later one.
@@ -163,7 +163,7 @@ def checked_order(recorded: Recorded) -> Recorded:
         refuse(
             recorded.row(later),
             f"slot {slots[later]} was there before, in {recorded.place} {recorded.first + earlier}",
-            "One file is one process, with one row a block: leave out rows of a second one "
+            "One file is one process, with one row per block: leave out rows of a second one "
             "(Byron's epoch boundary blocks share a slot with the next block and can't be imported).",
         )
     index = int(np.flatnonzero(steps < 0)[0]) + 1

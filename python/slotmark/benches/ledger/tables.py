@@ -46,7 +46,7 @@ BLOCKS = pa.schema(
         pa.field("first_of_epoch", pa.int64()),  # 1 where it is the first block of its epoch, else 0
     ]
 )
-"""One row a block and process, in the order of run and slot."""
+"""One row per block and process, in the order of run and slot."""
 
 PROCESSES = pa.schema(
     [
@@ -79,4 +79,4 @@ PROCESSES = pa.schema(
         pa.field("system_us", pa.int64()),
     ]
 )
-"""One row a process: a file."""
+"""One row per process: a file."""

@@ -39,7 +39,7 @@ def estimate(task: Task) -> Estimate:
     """
     if any(len(of_side) > 1 for of_side in task.analyses):
         raise ComparisonError(
-            f"Runs of bench '{task.sides[0].manifest.bench}' pair block by block, inside one session: name one run a side."
+            f"Runs of bench '{task.sides[0].manifest.bench}' pair block by block, inside one session: name one run per side."
         )
     for side in task.sides[1:]:
         if not in_one_session(task.sides[0], side):

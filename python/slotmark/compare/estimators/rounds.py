@@ -40,7 +40,7 @@ def estimate(task: Task) -> Estimate:
     if any(len(of_side) > 1 for of_side in task.analyses):
         bench = task.sides[0].manifest.bench
         raise ComparisonError(
-            f"Runs of bench '{bench}' have their repetitions inside them: name one run a side, and raise --rounds."
+            f"Runs of bench '{bench}' have their repetitions inside them: name one run per side, and raise --rounds."
         )
     samples = [[analysis.samples(metric.id) for (analysis,) in task.analyses] for metric in task.in_turn()]
     parts = [sorted({part for one in of_runs for part in one.parts}) for of_runs in samples]

@@ -88,8 +88,8 @@ def _cells(comparison: Comparison, row: Row, place: int, style: Style | None) ->
     if base is None or theirs is None or difference is None:
         return [name, *values, Cell("-"), Cell("-"), *[Cell("")] * 3, not_compared(base, theirs)]
     if style:
-        levels = [row.levels[side] or 0.0 for side in (0, place + 1)]
-        change = [style.delta(*levels, metric.width), style.percent(*levels, metric.width)]
+        ours, others = (row.levels[side] or 0.0 for side in (0, place + 1))
+        change = [style.delta(ours, others, metric.width), style.percent(ours, others, metric.width)]
     else:
         delta, ratio = difference.delta, difference.ratio
         change = [

@@ -104,7 +104,7 @@ def plan_blocks(planned: ReleasePlan) -> list[Block]:
 def _still_to_run(planned: ReleasePlan) -> str:
     untold = [one.name for one in planned.costs if one.left_s is None]
     known = f"Still to run, one after the other: {duration(planned.left_s)}."
-    unknown = f"How long a run of {listed(untold)} takes is not known: no run that is there tells it."
+    unknown = f"How long a run of {listed(untold)} takes is not known: no run that is there shows it."
     return " ".join([*([known] if planned.left_s or not untold else []), *([unknown] if untold else [])])
 
 

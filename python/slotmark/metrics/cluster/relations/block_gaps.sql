@@ -1,4 +1,4 @@
--- One row a host and slot that counts: how many slots ago the host's chain last grew, as the forge loop saw it.
+-- One row per host and slot that counts: how many slots ago the host's chain last grew, as the forge loop saw it.
 -- Rows are in order, so that windows need no order of their own: DuckDB keeps it through them.
 WITH steps AS (
     SELECT host, slot, counts, context_block_no FROM slots WHERE context_block_no IS NOT NULL ORDER BY host, slot

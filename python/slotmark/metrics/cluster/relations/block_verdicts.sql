@@ -1,4 +1,4 @@
--- One row a block of the chain and filter: whether the block passes it. A block whose forger's log lacks what a filter or a
+-- One row per block of the chain and filter: whether the block passes it. A block whose forger's log lacks what a filter or a
 -- metric needs is dropped by a filter of its own, by name; the established tool ends with an error there. The start of the forge loop
 -- is needed but of the hosts of `without_starts`.
 WITH facts AS (

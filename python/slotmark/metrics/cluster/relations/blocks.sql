@@ -1,4 +1,4 @@
--- One row a block of the chain: its forging, how many rivals it had at its height, how many hosts have it, and whether all filters pass.
+-- One row per block of the chain: its forging, how many rivals it had at its height, how many hosts have it, and whether all filters pass.
 WITH rivals AS (
     SELECT block_no, COUNT(*) - 1 AS battles FROM known_blocks GROUP BY block_no
 ),

@@ -1,4 +1,4 @@
--- One row a host and stretch of slots in which its CPU use was 85 % of a core or more, and of which every second is known.
+-- One row per host and stretch of slots in which its CPU use was 85 % of a core or more, and of which every second is known.
 -- A stretch of one slot is 1 long. The established tool takes last minus first slot, which is 0 then, and bridges what filters left out.
 WITH busy AS (
     SELECT host, slot, epoch_slot, slot - ROW_NUMBER() OVER (PARTITION BY host ORDER BY slot) AS stretch

@@ -1,4 +1,4 @@
--- One row a block of the chain: how it was forged, every step in ns since the one before it.
+-- One row per block of the chain: how it was forged, every step in ns since the one before it.
 WITH steps AS (
     SELECT
         block.block,

@@ -1,4 +1,4 @@
--- One row a host: how many blocks it forged, how many of them are on the chain, and how many passed all filters.
+-- One row per host: how many blocks it forged, how many of them are on the chain, and how many passed all filters.
 SELECT
     hosts.host,
     COUNT(known.block) AS forged,

@@ -1,4 +1,4 @@
--- One row a block and host that fetched it: the host that it was first fetched from, and when each step was, by the clock of who did it.
+-- One row per block and host that fetched it: the host that it was first fetched from, and when each step was, by the clock of who did it.
 -- A step is the first with this block and that host; null where the logs don't have it.
 WITH fetched AS (
     SELECT host, block, ARG_MIN(peer, (fetched_ts_ns, peer)) AS peer

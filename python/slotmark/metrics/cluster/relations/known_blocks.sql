@@ -1,4 +1,4 @@
--- One row a block that anybody saw: who forged it (the first to say so), where it stands, and how many hosts adopted it.
+-- One row per block that anybody saw: who forged it (the first to say so), where it stands, and how many hosts adopted it.
 WITH forgers AS (
     SELECT
         block,

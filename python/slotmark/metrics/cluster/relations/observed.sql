@@ -1,4 +1,4 @@
--- One row a block of the chain and host that didn't forge it and noticed, requested and fetched it: each phase in ns.
+-- One row per block of the chain and host that didn't forge it and noticed, requested and fetched it: each phase in ns.
 -- Valid are those that adopted it as the next block, with no phase of notice, request, fetch and adoption missing or negative.
 WITH phases AS (
     SELECT

@@ -1,4 +1,4 @@
--- One row a host and block: when the host first did each thing with it. Of several messages of one kind, the earliest counts.
+-- One row per host and block: when the host first did each thing with it. Of several messages of one kind, the earliest counts.
 -- Adopting by switching to a fork counts; the established tool doesn't see it.
 SELECT
     host,

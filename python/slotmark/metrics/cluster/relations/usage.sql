@@ -1,4 +1,4 @@
--- One row a host and sample of its resources, in the slot in which it was taken: what was used since the sample before.
+-- One row per host and sample of its resources, in the slot in which it was taken: what was used since the sample before.
 -- Where any counter went down, the node was started anew and there is no difference to compute.
 WITH checked AS (
     SELECT

@@ -25,6 +25,24 @@ MACHINE = MachineFacts(
 BYTES_A_BLOCK = 2_319
 FIRST_HASH, LAST_HASH = "aa" * 32, "bb" * 32
 
+
+def bare_manifest(name: str, bench: str, target: Target, **facts: Any) -> Manifest:
+    """The manifest of a run of which nothing is known but these facts; it is its own session unless one is among them."""
+    nothing: dict[str, Any] = {
+        "workload": {},
+        "parameters": {},
+        "session": name,
+        "machine": None,
+        "started": "",
+        "ended": "",
+        "versions": {},
+        "sources": [],
+        "tables": {},
+        "warnings": [],
+    }
+    return Manifest(id=name, bench=bench, target=target, **{**nothing, **facts})
+
+
 Figures = float | Sequence[float] | Mapping[str, float | Sequence[float]]
 """One number for all, one per round, or either of them by setting."""
 

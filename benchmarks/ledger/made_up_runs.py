@@ -4,10 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from tests.made_up_runs import bare_manifest
 
 from slotmark.benches.ledger.runs import UNKNOWN
 from slotmark.benches.ledger.tables import BLOCKS
-from slotmark.run import Manifest, Run, RunWriter, Target
+from slotmark.run import Run, RunWriter, Target
 
 SHARES = {
     "forecast_us": 0.0005,
@@ -52,19 +53,13 @@ def made_up_run(folder: Path, ratio: float, *, processes: int, blocks: int, seed
     with RunWriter(folder) as writer:
         writer.table("blocks", table)
         return writer.finish(
-            Manifest(
-                id=folder.name,
-                bench="ledger",
-                target=Target(folder.name, ""),
+            bare_manifest(
+                folder.name,
+                "ledger",
+                Target(folder.name, ""),
                 workload={"blocks": f"{blocks:,}"},
                 parameters={"target factors": factors, "processes": processes},
                 session="made-up",
                 machine=UNKNOWN,
-                started="",
-                ended="",
-                versions={},
-                sources=[],
-                tables={},
-                warnings=[],
             )
         )

@@ -18,28 +18,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
+from tests.made_up_runs import bare_manifest
 from tests.s3 import ACCESS, BUCKET, S3, SECRET, s3_server
 
 from slotmark.places import Place, Url
-from slotmark.run import Manifest, RunWriter, Target, machine_facts, open_run
+from slotmark.run import RunWriter, Target, machine_facts, open_run
 from slotmark.stores import Bucket
 
 FILES = 32
-MANIFEST = Manifest(
-    id="x",
-    bench="chainsync",
-    origin="measured",
-    target=Target("x", "1"),
-    workload={},
-    parameters={},
+MANIFEST = bare_manifest(
+    "x",
+    "chainsync",
+    Target("x", "1"),
     session="s",
-    machine=None,
-    started="",
-    ended="",
-    versions={},
-    sources=[],
-    tables={},
-    warnings=[],
+    origin="measured",
 )
 
 

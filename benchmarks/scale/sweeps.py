@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from tests.made_up_runs import bare_manifest
 
 from slotmark.benches.cluster.predict import BENCH, written_together
 from slotmark.metrics import catalogue
-from slotmark.run import Manifest, Run, RunWriter, Target, machine_facts
+from slotmark.run import Run, RunWriter, Target, machine_facts
 
 
 def main() -> None:
@@ -47,21 +48,14 @@ def _made_up(folder: Path, value: int, seeds: int) -> Run:
     with RunWriter(folder) as writer:
         writer.table("seeds", pa.table({"seed": np.arange(1, seeds + 1), "blocks": np.full(seeds, 900), **columns}))
         return writer.finish(
-            Manifest(
-                id=f"made up, {value}",
-                bench=BENCH,
-                origin="simulated",
-                target=Target(f"block_size={value}kB", ""),
+            bare_manifest(
+                f"made up, {value}",
+                BENCH,
+                Target(f"block_size={value}kB", ""),
                 workload={"profile": "made up", "description": "", "changed": "block_size", "seeds": f"1 to {seeds}"},
                 parameters={"blocks": 900 * seeds},
                 session=f"seeds 1 to {seeds}",
-                machine=None,
-                started="",
-                ended="",
-                versions={},
-                sources=[],
-                tables={},
-                warnings=[],
+                origin="simulated",
             )
         )
 

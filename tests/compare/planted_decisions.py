@@ -12,7 +12,7 @@ from slotmark.compare.estimators import Entry, Measured
 from slotmark.compare.policy import Policy
 from slotmark.compare.result import Answer, Basis, Decision, Quantity, Side
 from slotmark.metrics import Metric
-from slotmark.run import Manifest, Target
+from slotmark.run import Target
 from slotmark.statistics.between_runs import pooled
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import by_unit, mean_difference
@@ -21,6 +21,7 @@ from slotmark.verdict import Conditional
 from tests.compare.planted import ALIKE, rates
 from tests.compare.planted_blocks import NOISES, estimated, recorded
 from tests.compare.planted_courses import COURSES
+from tests.made_up_runs import bare_manifest
 
 MARGIN = 0.02
 ROUNDS = 20
@@ -105,20 +106,11 @@ def shares(plant: Plant, count: int, seed: int = 2026, *, repetitions: int = 2_0
 
 def side(name: str) -> Side:
     """A side without warnings."""
-    manifest = Manifest(
-        id=name,
-        bench="planted",
-        target=Target(name, "1.0"),
-        workload={},
-        parameters={},
+    manifest = bare_manifest(
+        name,
+        "planted",
+        Target(name, "1.0"),
         session="one",
-        machine=None,
-        started="",
-        ended="",
-        versions={},
-        sources=[],
-        tables={},
-        warnings=[],
     )
     return Side(name, manifest)
 

@@ -4,25 +4,25 @@
 """
 
 import heapq
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-from benchmarks.statistics.rows import print_rows
+from benchmarks.statistics.rows import Asked
 
 from slotmark.benches.cluster.bed import Host
 from slotmark.benches.cluster.live.placing import halves
 from slotmark.compare import compare
 from slotmark.compare.result import Difference
 from slotmark.metrics import register
-from slotmark.run import Manifest, Run, RunWriter, Target
+from slotmark.run import Run, RunWriter, Target
 from slotmark.run.manifest import MIXED, ROUND
 from slotmark.statistics.passed_on import PassedOn, swapped_on_the_way
 from slotmark.statistics.rank_tests import error_share
 from slotmark.statistics.swapped import Swapped, levels, swapped
+from tests.made_up_runs import bare_manifest
 
 BENCH = "mixture"
 NAMES = ("usual", "delayed")
@@ -204,21 +204,17 @@ def _written(
     path: Path, session: str, target: Target, parameters: dict[str, object], tables: dict[str, pa.Table]
 ) -> Run:
     """A run of ten minutes."""
-    manifest = Manifest(
-        id=f"{session}-{path.name}",
-        bench=BENCH,
-        origin="measured",
-        target=target,
+    manifest = bare_manifest(
+        f"{session}-{path.name}",
+        BENCH,
+        target,
         workload={"blocks": "many"},
         parameters=parameters,
         session=session,
-        machine=None,
         started="2026-11-25T08:00:00+00:00",
         ended="2026-11-25T08:10:00+00:00",
         versions={f"target {name}": version for name, version in VERSIONS.items()},
-        sources=[],
-        tables={},
-        warnings=[],
+        origin="measured",
     )
     with RunWriter(path) as writer:
         for table, rows in tables.items():
@@ -236,21 +232,22 @@ CLUSTERS = ((5, 4.0, 1.0), (5, 3.0, 1.0), (5, 2.0, 1.0), (5, 2.0, 0.0), (10, 3.0
 """Hosts, neighbours of each, and the share of its work after which a host passes a block on."""
 
 
-def main(sessions: int) -> None:
+def main() -> None:
     """Prints a row per plant: of so many sessions, how often 20 ms or none are found, how far estimates are off, how often intervals cover the truth.
 
     Without senders: what the estimate and its interval would be by hosts and blocks alone.
     """
+    asked = Asked(200)
     print(
         "| hosts | neighbours | passed on | sessions | planted | called worse | called better | mean estimate | sd | interval covers what a host does itself | "
         "without senders: mean | sd | covers |"
     )
     print("| ---: | ---: | --- |" + " ---: |" * 10)
-    counts = [sessions if hosts < 20 else sessions // 10 for hosts, *_ in CLUSTERS]
+    counts = [asked.repetitions if hosts < 20 else asked.repetitions // 10 for hosts, *_ in CLUSTERS]
     places = [
         (*cluster, adopt, count) for cluster, count in zip(CLUSTERS, counts, strict=True) for adopt in (0.0, 0.02)
     ]
-    print_rows(row, places)
+    asked.print_rows(row, places)
 
 
 def row(hosts: int, neighbours: float, held: float, adopt: float, sessions: int) -> str:
@@ -282,4 +279,4 @@ def row(hosts: int, neighbours: float, held: float, adopt: float, sessions: int)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main()

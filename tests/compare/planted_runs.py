@@ -19,6 +19,7 @@ from slotmark.metrics import catalogue, register
 from slotmark.run import Manifest, Run, RunWriter, Target
 from slotmark.statistics.between_runs import RunMean, pooled
 from slotmark.statistics.mean_difference import by_unit
+from tests.made_up_runs import bare_manifest
 
 BENCH = "planted-runs"
 FOLDER = Path(__file__).parent / "planted_bench"
@@ -153,21 +154,13 @@ def write_runs(folder: Path, build: str, runs: Values) -> list[Run]:
 
 def manifest_of(build: str, name: str) -> Manifest:
     """The manifest of a run that was recorded elsewhere."""
-    return Manifest(
-        id=name,
-        bench=BENCH,
-        origin="imported",
-        target=Target(build, "1.0"),
+    return bare_manifest(
+        name,
+        BENCH,
+        Target(build, "1.0"),
         workload={"workload": "planted"},
-        parameters={},
         session=name,
-        machine=None,
-        started="",
-        ended="",
-        versions={},
-        sources=[],
-        tables={},
-        warnings=[],
+        origin="imported",
     )
 
 

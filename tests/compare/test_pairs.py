@@ -12,7 +12,8 @@ from slotmark import compare
 from slotmark.benches.chainsync.tables import ANNOUNCEMENTS, ROLLBACKS
 from slotmark.compare.result import Comparison
 from slotmark.errors import ComparisonError
-from slotmark.run import Manifest, Run, RunWriter, Target
+from slotmark.run import Run, RunWriter, Target
+from tests.made_up_runs import bare_manifest
 
 Key = tuple[int, str, int]
 
@@ -36,21 +37,13 @@ def run(folder: Path, name: str, latencies: Mapping[Key, int | None], *, session
         }
         for place, ((slot, hash_, number), latency) in enumerate(latencies.items())
     ]
-    manifest = Manifest(
-        id=f"{session}-{name}",
-        bench="follow",
-        origin="measured",
-        target=Target(name, "1"),
+    manifest = bare_manifest(
+        f"{session}-{name}",
+        "follow",
+        Target(name, "1"),
         workload={"network magic": "2", "node": "node at n", "from": "origin"},
-        parameters={},
         session=session,
-        machine=None,
-        started="",
-        ended="",
-        versions={},
-        sources=[],
-        tables={},
-        warnings=[],
+        origin="measured",
     )
     with RunWriter(folder / f"{session}-{name}") as writer:
         writer.table("announcements", pa.Table.from_pylist(rows, schema=ANNOUNCEMENTS))

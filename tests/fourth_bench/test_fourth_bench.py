@@ -16,7 +16,8 @@ from slotmark.metrics import Analysis, catalogue, register
 from slotmark.report import comparison_document, run_document, write_report
 from slotmark.report.document import Figure
 from slotmark.report.renderers.markdown import markdown
-from slotmark.run import Manifest, Run, RunWriter, Target
+from slotmark.run import Run, RunWriter, Target
+from tests.made_up_runs import bare_manifest
 
 LAB = Path(__file__).parent / "lab"
 
@@ -51,20 +52,15 @@ def fired(folder: Path, target: str, *, hotter: float = 1.0, seed: int = 1, cold
             "spent": spent.ravel(),
         }
     )
-    manifest = Manifest(
-        id=f"{target}-{seed}",
-        bench="lab",
-        target=Target(target, "1"),
+    manifest = bare_manifest(
+        f"{target}-{seed}",
+        "lab",
+        Target(target, "1"),
         workload={"clay": "red"},
         parameters={"stoker": f"stoker-{seed}"},
         session="today",
-        machine=None,
         started="2026-01-01T00:00:00Z",
         ended="2026-01-01T05:00:00Z",
-        versions={},
-        sources=[],
-        tables={},
-        warnings=[],
     )
     with RunWriter(folder) as writer:
         for name, table in (("readings", readings), ("batches", batches), ("energy", energy)):

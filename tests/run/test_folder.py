@@ -24,26 +24,19 @@ from slotmark.run import (
     open_run,
     open_runs,
 )
+from tests.made_up_runs import bare_manifest
 
 TABLE = pa.table({"a": [1, 2, 3]})
 
 
 def manifest() -> Manifest:
-    return Manifest(
-        id="x",
-        bench="chainsync",
-        origin="measured",
-        target=Target("x", "1"),
-        workload={},
-        parameters={},
+    return bare_manifest(
+        "x",
+        "chainsync",
+        Target("x", "1"),
         session="s",
         machine=machine_facts(),
-        started="",
-        ended="",
-        versions={},
-        sources=[],
-        tables={},
-        warnings=[],
+        origin="measured",
     )
 
 

@@ -108,6 +108,15 @@ def test_a_store_that_fails_is_told_and_what_is_finished_stays(s3: S3) -> None:
         assert done("1/1", place) == (6, 6, 0)
 
 
+def test_a_store_that_fails_for_a_while_loses_nothing(s3: S3, capsys: pytest.CaptureFixture[str]) -> None:
+    """Longer than the library asks again by itself."""
+    place = Url("s3", BUCKET, "fails a while")
+    with through(s3, Fault(SLOW_DOWN, "PUT", "outputs", times=16)):
+        assert done("1/1", place, wait_s=0.6) == (6, 0, 0)
+    assert "SlowDown" in capsys.readouterr().err
+    assert done("1/1", place) == (6, 6, 0)
+
+
 def test_what_is_no_folder_of_shards_is_let_be(s3: S3) -> None:
     (s3.folder / BUCKET / "other").mkdir()
     (s3.folder / BUCKET / "other" / "thing").write_text("x")

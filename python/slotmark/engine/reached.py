@@ -6,13 +6,13 @@ whoever does it, so that two calls that do one piece write the same.
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from slotmark.engine.kept import MOST_OUTPUT_BYTES, folder_of, is_whole, kept
-from slotmark.errors import PieceError
+from slotmark.errors import PieceError, StoreError
 from slotmark.places import Place, Url
-from slotmark.stores import Bucket
+from slotmark.stores import Bucket, remark
 from slotmark.temporary import temporary_folder
 
 SHARED_FILE = "shards.json"
@@ -22,6 +22,8 @@ MOST_BYTES = 1 << 20
 """The most bytes of the file that says what is shared: it holds the options of a command."""
 
 _SENT_EVERY_S = 0.5
+_AGAIN_S = 10.0
+"""Time after which a store that failed is asked again."""
 
 
 class Reached:
@@ -92,29 +94,35 @@ class _InStore(Reached):
 
     @contextmanager
     def sending(self) -> Iterator[None]:
-        ended = threading.Event()
-        failed: list[Exception] = []
-
-        def send() -> None:
-            while not failed and not ended.wait(_SENT_EVERY_S):
-                try:
-                    self._send()
-                except Exception as error:
-                    failed.append(error)
-
+        """A store that fails meanwhile is asked again until the work is done; then it must not fail."""
         for name in [name for name in self._there if not is_whole(self.folder / OUTPUTS / name)]:
             (self.folder / OUTPUTS / name).unlink()  # it is done again
             self._there.remove(name)
-        sender = threading.Thread(target=send, daemon=True)
+        ended = threading.Event()
+        sender = threading.Thread(target=self._send_until, args=(ended,), daemon=True)
         sender.start()
         try:
             yield
-        finally:
+        except BaseException:
             ended.set()
             sender.join()
-            if failed:
-                raise failed[0]
-            self._send()
+            with suppress(StoreError):  # what ended the work is told
+                self._send()
+            raise
+        ended.set()
+        sender.join()
+        self._send()
+
+    def _send_until(self, ended: threading.Event) -> None:
+        wait_s = _SENT_EVERY_S
+        while not ended.wait(wait_s):
+            try:
+                self._send()
+                wait_s = _SENT_EVERY_S
+            except StoreError as error:
+                if wait_s == _SENT_EVERY_S:
+                    remark(f"{error} The work goes on, and what is finished is sent as soon as that is possible.")
+                wait_s = _AGAIN_S
 
     def _send(self) -> None:
         """Sends the outputs that are finished and aren't there."""

@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -76,19 +76,32 @@ def nothing_left() -> Iterator[None]:
         return
     children_group()  # whose guard is a child of this process too
     before = _children()
-    adopt = ctypes.CDLL(None).prctl
-    adopt(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    adopt_orphans(on=True)
     try:
         yield
     finally:
-        until = time.monotonic() + _ENDING_S
-        while (left := _children() - before) and time.monotonic() < until:
-            for pid in left:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-                with suppress(ChildProcessError):
-                    os.waitpid(pid, 0)
-        adopt(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+        end_children(before)
+        adopt_orphans(on=False)
+
+
+def adopt_orphans(*, on: bool) -> None:
+    """Has the kernel make this process the parent of its descendants that lose theirs, or not any more."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0)
+
+
+def end_children(but: Collection[int] = ()) -> None:
+    """Kills this process's children, and those that become its children by that, until none is left or it has taken :data:`_ENDING_S`.
+
+    Args:
+        but: The process ids of children that stay.
+    """
+    until = time.monotonic() + _ENDING_S
+    while (left := _children() - set(but)) and time.monotonic() < until:
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
 
 
 def _children() -> set[int]:

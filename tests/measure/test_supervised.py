@@ -1,0 +1,119 @@
+"""A supervised process ends with the process that started it, and so does all that it started, wherever that went."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPO
+
+
+def starts_others(pipe: Connection) -> None:
+    """Starts a child in its group and one in a session of its own, which ignores signals, and answers with its own id and theirs."""
+    deaf = (
+        "import signal, time; [signal.signal(s, signal.SIG_IGN) for s in (2, 15)]; print(flush=True); time.sleep(600)"
+    )
+    children = [
+        subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE, start_new_session=apart)
+        for apart in (False, True)
+    ]
+    for one in children:
+        assert one.stdout
+        one.stdout.readline()
+    pipe.send([os.getpid(), *(one.pid for one in children)])
+    pipe.recv()
+
+
+def hangs(pipe: Connection) -> None:
+    """Doesn't look at the pipe."""
+    pipe.send([os.getpid()])
+    time.sleep(600)
+
+
+STARTER = """
+import sys, time
+from slotmark.measure.supervised import Supervised
+from tests.measure import test_supervised
+one = Supervised(getattr(test_supervised, sys.argv[1]))
+print(*one.pipe.recv(), flush=True)
+if sys.argv[2] == "stops":
+    one.stop()
+    print("stopped", flush=True)
+time.sleep(600)
+"""
+
+
+def begun(function: str, then: str = "waits") -> tuple["subprocess.Popen[str]", list[int]]:
+    """A process that has started a supervised one, and the ids of that and its children."""
+    starter = subprocess.Popen(
+        [sys.executable, "-c", STARTER, function, then],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(REPO), str(REPO / "python")])},
+    )
+    assert starter.stdout
+    return starter, [int(word) for word in starter.stdout.readline().split()]
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there that hasn't ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_all_ends_with_a_starter_that_is_killed(number: signal.Signals) -> None:
+    starter, pids = begun("starts_others")
+    assert len(pids) == 3
+    assert all(map(runs, pids))
+    starter.send_signal(number)
+    starter.communicate()
+    until(lambda: not any(map(runs, pids)))
+
+
+def test_one_that_does_not_listen_ends_by_the_kernel_s_signal() -> None:
+    starter, pids = begun("hangs")
+    starter.kill()
+    starter.communicate()
+    until(lambda: not any(map(runs, pids)))
+
+
+def test_it_is_stopped_by_the_end_of_the_pipe() -> None:
+    starter, pids = begun("starts_others", "stops")
+    assert starter.stdout
+    assert starter.stdout.readline() == "stopped\n"
+    assert not any(map(runs, pids))
+    starter.kill()
+    starter.communicate()
+
+
+def test_a_child_in_a_session_of_its_own_stays_without_it() -> None:
+    """The control: a process group alone does not reach it."""
+    code = (
+        "import subprocess, sys, time\n"
+        "one = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True, stdout=subprocess.DEVNULL)\n"
+        "print(one.pid, flush=True)\ntime.sleep(600)\n"
+    )
+    starter = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert starter.stdout
+    child = int(starter.stdout.readline())
+    os.killpg(starter.pid, signal.SIGKILL)
+    starter.communicate()
+    time.sleep(0.5)
+    assert runs(child)
+    os.kill(child, signal.SIGKILL)

@@ -11,9 +11,7 @@ from typing import Literal
 import msgspec
 
 from slotmark.cleaning import one_line
-from slotmark.compare.results.details import (
-    Detail,
-)
+from slotmark.compare.results.details import Detail
 from slotmark.compare.traits import Unit, traits_of, unit_of
 from slotmark.metrics import Key, Metric
 from slotmark.numbers import percent_change

@@ -1,4 +1,4 @@
-"""The engine of a Ray cluster: pieces are done by its nodes, with the outputs that this machine would give. No other module knows Ray.
+"""The engine of a Ray cluster: pieces are done by its nodes, with the outputs that this machine would give. No other module knows Ray, so this one is long.
 
 Ray is loaded by a process of its own, the driver, and by the workers that Ray starts: it handles signals, writes to standard error, and ends its
 process when the cluster is lost. The driver talks with this process through a pipe, which ends with either of them.

@@ -62,7 +62,7 @@ def begun(function: str, then: str = "waits") -> tuple["subprocess.Popen[str]", 
 
 
 def runs(pid: int) -> bool:
-    """Whether a process is there that hasn't ended."""
+    """Returns whether a process is there that hasn't ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -1,9 +1,9 @@
 """The engines that commands may be given: their options, and what is printed of a Ray cluster."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -14,8 +14,11 @@ from slotmark.options import Option
 from slotmark.places import Place
 
 if TYPE_CHECKING:
+    from slotmark.benches.cluster.live.elsewhere import Reach
     from slotmark.engine import Engine
+    from slotmark.engine.hosts import Wanted
     from slotmark.engine.ray import Cluster
+    from slotmark.engine.station import Station
     from slotmark.warnings import Warning
 
 
@@ -29,6 +32,9 @@ def _labels(option: str, given: Sequence[str]) -> dict[str, str]:
     return found
 
 
+InsecureRay = Annotated[bool, Option("Use a Ray cluster that asks for no token; the report notes it.")]
+
+
 class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The engine that is to do the work of a command."""
 
@@ -36,7 +42,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
         Literal["local", "ray"],
         Option("What does the work: this machine, or the Ray cluster that it is a node of."),
     ] = "local"
-    insecure_ray: Annotated[bool, Option("Use a Ray cluster that asks for no token; the report notes it.")] = False
+    insecure_ray: InsecureRay = False
     ray_labels: Annotated[
         Mapping[str, str],
         Option(
@@ -107,6 +113,33 @@ def chosen(request: EngineRequest, out: Path | None, kept: Path | None = None) -
 def kept_beside(out: Place) -> Path:
     """The folder beside a new run in which finished pieces are kept until all are; of one in a store it is in this folder."""
     return (out.parent if isinstance(out, Path) else Path()) / f".{out.name}{FOLDER}"
+
+
+def reach_of(name: str, *, insecure: bool) -> "Reach | None":
+    """The way to the machines of a live cluster; None for this machine.
+
+    Raises:
+        ArgumentError: Options that make no sense together.
+        EngineError: Ray is not installed.
+    """
+    if name == "local":
+        if insecure:
+            raise ArgumentError("--insecure-ray is of --engine ray: give that, or leave it out.")
+        return None
+    from slotmark.engine.ray import refuse_without_ray, stations
+    from slotmark.temporary import temporary_folder
+
+    refuse_without_ray()
+
+    @contextmanager
+    def reach(wanted: "Mapping[str, Wanted]", start: Callable[[], Any]) -> "Iterator[dict[str, Station]]":
+        with (
+            temporary_folder() as scratch,
+            stations(wanted, start, Path(scratch), insecure=insecure, checked=_print_checked) as found,
+        ):
+            yield found
+
+    return reach
 
 
 def _print_checked(cluster: "Cluster") -> None:

@@ -4,41 +4,58 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import typer
 
+from slotmark import warnings
 from slotmark.benches.cluster.live.plan import Session
 from slotmark.cli.console import progress, reader_may_leave, talk
+from slotmark.cli.engines import InsecureRay
 from slotmark.cli.reports import AsJson, print_json, print_report
 from slotmark.cli.requests import from_requests
 from slotmark.errors import ArgumentError, TargetError
 from slotmark.numbers import duration, fixed
+from slotmark.options import Option
+from slotmark.words import listed
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.live.cluster import Progress
 
 
 @from_requests
-def run(session: Session) -> None:
-    """Run a cluster of real nodes on this machine, and make a run folder of what they logged.
+def run(
+    session: Session,
+    engine: Annotated[
+        Literal["local", "ray"],
+        Option("Where hosts run: on this machine, or on those of the Ray cluster that it is a node of."),
+    ] = "local",
+    insecure_ray: InsecureRay = False,
+) -> None:
+    """Run a cluster of real nodes, on this machine or on several, and make a run folder of what they logged.
 
     Ctrl-C ends it early and keeps what was measured.
     """
     from slotmark.benches.cluster.live.conducting import run_live
+    from slotmark.cli.engines import reach_of
 
     if not session.rounds and (len(session.nodes) > 1 or session.resume or session.mixed):
         raise ArgumentError("several --node, --mixed and --resume go with --rounds: give the number of rounds.")
+    reach = reach_of(engine, insecure=insecure_ray)
     if session.rounds:
+        if reach is not None:
+            raise ArgumentError("--engine ray: runs one cluster. Leave --rounds out, and call it again for each run.")
         _run_in_turns(session)
         return
     request = msgspec.structs.replace(session.each, node=next(iter(session.nodes.values()), ""))
     with _progress() as show:
-        live = run_live(request, show, talk.remark)
+        live = run_live(
+            request, show, talk.remark, reach=reach, noted=[warnings.insecure_ray()] if insecure_ray else []
+        )
     ingested = live.ingested
     talk.remark(
-        f"{live.run.place}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {ingested.rejected:,} unreadable; logs in {request.logs}"
+        f"{live.run.place}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {ingested.rejected:,} unreadable; logs in {listed(live.output)}"
     )
     talk.warnings(live.run.manifest.warnings)
     typer.echo(live.run.place)
@@ -95,12 +112,34 @@ def validate(
             print_report(live_validation_document(found), [])
 
 
-def clean() -> None:
+@from_requests
+def clean(
+    hosts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Do so on the machines of these hosts, by Ray, and name the run directories there: docs/live.md.",
+        ),
+    ] = None,
+    insecure_ray: InsecureRay = False,
+) -> None:
     """End processes of live runs whose `cluster run` was killed; the kernel does so by itself, unless a node left its reach."""
     from slotmark.benches.cluster.live.launching import end_leftovers
 
-    ended = end_leftovers()
-    talk.remark(f"{len(ended):,} processes ended" if ended else "nothing was left")
+    if hosts is None:
+        ended = end_leftovers()
+        talk.remark(f"{len(ended):,} processes ended" if ended else "nothing was left")
+        return
+    from slotmark.benches.cluster.live.elsewhere import clean as cleaned
+    from slotmark.cli.engines import reach_of
+    from slotmark.engine.hosts import wanted
+
+    reach = reach_of("ray", insecure=insecure_ray)
+    assert reach is not None
+    for one in cleaned(wanted(hosts), reach):
+        talk.remark(f"{one.machine}: {f'{one.ended:,} processes ended' if one.ended else 'no process was left'}")
+        for folder in one.kept:
+            typer.echo(f"{one.machine}: {folder}")
 
 
 @contextmanager

@@ -15,21 +15,42 @@ ALL = "all"
 
 MOST_HOSTS = 10_000
 
+FOLDER = "/var/tmp/slotmark"
+"""The folder in which run directories are made on a machine that the file names no folder for."""
+
 Port = Annotated[int, msgspec.Meta(ge=1, le=65_535)]
 
 
 class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The needs of a host.
+    """An entry of the file: which machine a host is, what that must have, and what a live cluster runs there.
 
     Attributes:
-        labels: Of the one node that it is.
+        labels: Of the one node that it is. Several hosts may be on one.
+        address: Where others reach it; empty for the node's own address.
+        folder: The folder on it in which run directories are made; empty for :data:`FOLDER`.
         programs: Names or paths of programs that it must have.
         ports: TCP ports that must be free.
+        node: The node that a live cluster runs there; empty for the one of ``--node``.
+        arguments: More words of its command line.
+        backend: One of the backends of its recipe; empty for the node's own choice.
+        memory: The most memory that it may write to, as ``4GiB``; empty for no limit.
+        processors: The numbers of those that it may run on; empty for all.
     """
 
     labels: dict[str, str] = {}
+    address: str = ""
+    folder: str = ""
     programs: list[str] = []
     ports: list[Port] = []
+    node: str = ""
+    arguments: list[str] = []
+    backend: str = ""
+    memory: str = ""
+    processors: list[int] = []
+
+    def over(self, every: "Wanted") -> "Wanted":
+        """This entry over that of all hosts: what it has stands."""
+        return Wanted(**{name: getattr(self, name) or getattr(every, name) for name in self.__struct_fields__})
 
 
 class Clock(msgspec.Struct, frozen=True):
@@ -60,26 +81,32 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     wrong: list[str] = []
 
 
+def entries(file: Path) -> dict[str, Wanted]:
+    """Reads the entries of a file as they stand there, that of :data:`ALL` among them.
+
+    Raises:
+        EngineError: The file can't be read, or isn't such a file.
+    """
+    try:
+        return msgspec.convert(read_toml(file), dict[str, Wanted])
+    except (OSError, ValueError, msgspec.ValidationError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise EngineError(f"{file}: {why}. Mend the file; docs/live.md describes its fields.") from error
+
+
 def wanted(file: Path) -> dict[str, Wanted]:
     """Reads what each host must have: its own entry's words, and in each field that it leaves out those of the entry ``all``.
 
     Raises:
         EngineError: The file can't be read, or isn't such a file.
     """
-    try:
-        entries = msgspec.convert(read_toml(file), dict[str, Wanted])
-    except (OSError, ValueError, msgspec.ValidationError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise EngineError(f"{file}: {why}. Mend the file; docs/scale.md describes its fields.") from error
-    every = entries.pop(ALL, Wanted())
-    if not 1 <= len(entries) <= MOST_HOSTS:
+    found = entries(file)
+    every = found.pop(ALL, Wanted())
+    if not 1 <= len(found) <= MOST_HOSTS:
         raise EngineError(
-            f"{file}: {counted(len(entries), 'host')}; expected 1 to {MOST_HOSTS:,}, an entry each, as [node-1]."
+            f"{file}: {counted(len(found), 'host')}; expected 1 to {MOST_HOSTS:,}, an entry each, as [node-1]."
         )
-    return {
-        name: Wanted(**{field: getattr(own, field) or getattr(every, field) for field in Wanted.__struct_fields__})
-        for name, own in entries.items()
-    }
+    return {name: own.over(every) for name, own in found.items()}
 
 
 def nearest(exchanges: Iterable[tuple[int, int, int]]) -> Clock:

@@ -27,6 +27,7 @@ from slotmark.engine.hosts import Clock, Host, Wanted, matching, nearest
 from slotmark.engine.kept import files_in, is_whole, keep, kept, put
 from slotmark.engine.local import STOPPING_S, begun, outcome
 from slotmark.engine.piece import Engine, Merged, Piece, Progress, T
+from slotmark.engine.station import Station, StationLostError
 from slotmark.errors import EngineError, PieceError
 from slotmark.numbers import duration
 from slotmark.temporary import temporary_folder
@@ -47,6 +48,9 @@ ANSWER_S = 60.0
 """Time that a node has for starting a worker and answering."""
 
 _WAIT_S = 0.2
+_PASS_S = 0.02
+"""Time that a message to a process waits at most while answers of others are waited for."""
+
 _WAITING_PER_CORE = 4
 """Pieces that are handed to Ray at a time: enough that none of its cores waits, and few enough that it holds few of them."""
 
@@ -171,6 +175,27 @@ class _Visited(msgspec.Struct, frozen=True):
     """The finds at each of the nodes: its clock, and its faults."""
 
     found: list[tuple[Clock | None, list[str]]]
+
+
+class _Staff(msgspec.Struct, frozen=True):
+    """Asks the driver for a process on each of some nodes: by id, and by what starts it there."""
+
+    nodes: list[str]
+    start: Callable[[], Any]
+
+
+class _Message(msgspec.Struct, frozen=True):
+    """A message to a process on a node, or its answer.
+
+    Attributes:
+        place: The process's place among those that were asked for.
+        content: What is sent.
+        lost: Why the process is lost; empty where it isn't.
+    """
+
+    place: int
+    content: Any
+    lost: str = ""
 
 
 class _Done(msgspec.Struct, frozen=True):
@@ -422,6 +447,100 @@ def hosts_found(wanted: Mapping[str, Wanted], folder: Path) -> tuple[Cluster, li
     return cluster, hosts
 
 
+class _Station:
+    """A process on a node: as of ``slotmark.engine.station.Station``."""
+
+    def __init__(self, stations: "_Stations", place: int, node: Node, beside: list[int]) -> None:
+        self._stations, self._place = stations, place
+        self.node, self.address, self.beside = node.name, node.address, beside
+
+    def send(self, message: Any) -> None:
+        self._stations.driver.send(_Message(self._place, message))
+
+    def received(self, within_s: float) -> Any:
+        return self._stations.received(self._place, within_s)
+
+
+class _Stations:
+    """Processes on nodes, whose answers come through the driver's one pipe."""
+
+    def __init__(self, driver: "_Driver") -> None:
+        self.driver = driver
+        self._answers: dict[int, _Message] = {}
+        self._lost: dict[int, str] = {}
+
+    def received(self, place: int, within_s: float) -> Any:
+        """The answer of a process; None where there is none yet. StationLostError where there will be none."""
+        until = time.monotonic() + within_s
+        while place not in self._answers and place not in self._lost:
+            left_s = until - time.monotonic()
+            found = self.driver.received(max(0.0, left_s))
+            if isinstance(found, _Lost):
+                raise StationLostError(f"the Ray cluster was lost: {one_line(found.why)}")
+            if isinstance(found, _Message):
+                if found.lost:
+                    self._lost[found.place] = found.lost
+                else:
+                    self._answers[found.place] = found
+            elif left_s <= 0:
+                return None
+        if place in self._answers:
+            return self._answers.pop(place).content
+        raise StationLostError(one_line(self._lost[place]))
+
+
+@contextmanager
+def stations(
+    wanted: Mapping[str, Wanted],
+    start: Callable[[], Any],
+    folder: Path,
+    *,
+    insecure: bool,
+    checked: Callable[[Cluster], None],
+) -> Iterator[dict[str, Station]]:
+    """Processes on the machines of hosts, one on each machine, which end with the block.
+
+    Args:
+        wanted: What each host must have; those with the labels of one node share its process.
+        start: A function of a module, called on each node. What it returns has the process's end of a pipe, ``pipe``, and ``stop``.
+        folder: For what Ray prints.
+        insecure: Whether to go on where the cluster doesn't ask for a token.
+        checked: Gets the cluster as it was found, before it is refused or a process is started.
+
+    Yields:
+        The station of each host.
+
+    Raises:
+        EngineError: There is no cluster, not one with the same slotmark on all nodes, or no node, or several, with a host's labels.
+    """
+    refuse_without_ray()
+    with connected(folder) as (driver, cluster):
+        checked(cluster)
+        refuse(cluster, insecure=insecure, labels={})
+        of_host = {}
+        for host, one in wanted.items():
+            found = matching(one.labels, [node.labels for node in cluster.nodes])
+            if len(found) != 1:
+                labels = ", ".join(f"{key}={value}" for key, value in one.labels.items())
+                raise EngineError(
+                    f"{host}: {labels}: {counted(len(found), 'node')} of the cluster {'has' if len(found) == 1 else 'have'} that, 1 expected. "
+                    "`slotmark hosts check` shows what nodes have."
+                )
+            of_host[host] = found[0]
+        nodes = sorted(set(of_host.values()))
+        driver.send(_Staff([cluster.nodes[place].id for place in nodes], start))
+        all_of_them = _Stations(driver)
+        begun_at: dict[int, _Station] = {}
+        for number, place in enumerate(nodes):
+            try:
+                while (beside := all_of_them.received(number, _WAIT_S)) is None:
+                    pass
+            except StationLostError as error:
+                raise EngineError(f"{cluster.nodes[place].name}: no process could be started there: {error}") from error
+            begun_at[place] = _Station(all_of_them, number, cluster.nodes[place], beside)
+        yield {host: begun_at[place] for host, place in of_host.items()}
+
+
 @contextmanager
 def connected(folder: Path) -> Iterator[tuple["_Driver", Cluster]]:
     """A driver and what it found. EngineError where there is no cluster."""
@@ -457,15 +576,15 @@ class _Driver:
         self._address = os.environ.get("RAY_ADDRESS", "")
         self._process, self._pipe = begun(_drive, log)
 
-    def send(self, asked: _Begin | _Visit) -> None:
+    def send(self, asked: _Begin | _Visit | _Staff | _Message) -> None:
         """Asks for something."""
         with suppress(BrokenPipeError):  # it has ended, which is seen when something is to be received
             self._pipe.send(asked)
 
-    def received(self) -> Any:
+    def received(self, within_s: float = _WAIT_S) -> Any:
         """The next thing that it sent; None where there is nothing at the moment, a Lost where it has ended."""
         try:
-            return self._pipe.recv() if self._pipe.poll(_WAIT_S) else None
+            return self._pipe.recv() if self._pipe.poll(within_s) else None
         except (EOFError, ConnectionResetError):
             self._process.join(STOPPING_S)
             return _Lost("its head has ended, or can't be reached.")
@@ -507,6 +626,8 @@ def _drive(pipe: Connection, log: Path) -> None:
             asked = pipe.recv()
             if isinstance(asked, _Visit):
                 pipe.send(_Visited(_visited(ray, asked)))
+            elif isinstance(asked, _Staff):
+                _man(ray, asked, pipe)
             else:
                 _do(ray, pipe, asked, refs, cores=sum(one.cores for one in found.nodes))
     except (EOFError, OSError):
@@ -536,6 +657,68 @@ def _do(ray: Any, pipe: Connection, begin: _Begin, refs: dict[Any, int], cores: 
             break
         for ref in ray.wait(list(refs), timeout=_WAIT_S)[0]:
             pipe.send(_collected(ray, ref, refs.pop(ref)))
+
+
+def _man(ray: Any, staff: _Staff, pipe: Connection) -> None:
+    """Starts a process on each node, and passes messages on, until the pipe is at its end. Raises EOFError then."""
+    strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
+    keeper = ray.remote(_Keeper)
+    keepers, answers = [], {}
+    for place, node in enumerate(staff.nodes):
+        only = strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+        keepers.append(keeper.options(num_cpus=0, max_restarts=0, scheduling_strategy=only).remote(staff.start))
+        answers[keepers[-1].beside.remote()] = place
+    try:
+        while True:
+            while pipe.poll(0 if answers else _WAIT_S):
+                message = pipe.recv()
+                answers[keepers[message.place].passed_on.remote(message.content)] = message.place
+            for ref in ray.wait(list(answers), timeout=_PASS_S)[0] if answers else ():
+                pipe.send(_passed_back(ray, ref, answers.pop(ref)))
+    finally:
+        with suppress(Exception):  # those of lost nodes are none to wait for
+            ray.wait([one.stopped.remote() for one in keepers], num_returns=len(keepers), timeout=STOPPING_S)
+        for one in keepers:
+            with suppress(Exception):
+                ray.kill(one)
+
+
+def _passed_back(ray: Any, ref: Any, place: int) -> _Message:
+    """The answer of a process, or what became of it."""
+    try:
+        return _Message(place, ray.get(ref))
+    except ray.exceptions.LocalRayletDiedError:
+        raise  # the driver's own node is lost, and with it all
+    except (ray.exceptions.RayError, EOFError, OSError) as error:
+        return _Message(place, None, lost=_said(error))
+
+
+class _Keeper:
+    """The actor that keeps a process on its node, and passes messages to it."""
+
+    def __init__(self, start: Callable[[], Any]) -> None:
+        self._process = start()
+
+    def passed_on(self, content: Any) -> Any:
+        """Gives the process a message, and gives back its answer."""
+        self._process.pipe.send(content)
+        return self._process.pipe.recv()
+
+    def stopped(self) -> None:
+        """Ends the process, and waits for that."""
+        self._process.stop()
+
+    def beside(self) -> list[int]:
+        """Ids of this node's processes of Ray: those that its raylet has started, itself, and those of the head where they run beside it."""
+        worker: Any = importlib.import_module("ray._private.worker")
+        session = worker._global_node.get_session_dir_path().encode()
+        here = Path("/proc/self/ns/net").readlink()
+        found = [os.getppid()]
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended, or is another user's
+                if session in (entry / "cmdline").read_bytes() and (entry / "ns/net").readlink() == here:
+                    found.append(int(entry.name))
+        return sorted(set(found))
 
 
 def _collected(ray: Any, ref: Any, place: int) -> _Done:

@@ -107,7 +107,8 @@ def test_a_target_that_asks_for_nothing_and_one_of_another_network_are_named_wit
         taking(peer, ports[0], folder, tmp_path / "first", "--most", "0") as first,
         taking(peer, ports[1], folder, tmp_path / "second", magic=MAGIC + 1) as second,
     ):
-        generator = Generator(bed, folder, tmp_path, 60, 1, 1, None, (tmp_path, "node.socket"))
+        addresses = {host.name: "127.0.0.1" for host in bed.hosts}
+        generator = Generator(bed, folder, 60, 1, 1, None, (tmp_path, "node.socket"), addresses)
         end = time.monotonic() + PATIENCE_S
         while generator.ended is None:
             assert time.monotonic() < end

@@ -10,7 +10,7 @@ import pytest
 
 from slotmark.benches.cluster.bed import Host
 from slotmark.benches.cluster.live.nodes import PLACES, Node, Recipe, resolve_node
-from slotmark.benches.cluster.live.rundir import host_places
+from slotmark.benches.cluster.live.rundir import LOOPBACK, host_places
 from slotmark.benches.cluster.live.watching import LogEnd, Tip, Watch
 from slotmark.errors import TargetError
 from tests.conftest import REPO
@@ -31,7 +31,7 @@ def options(words: list[str]) -> Mapping[str, str]:
 
 @pytest.mark.parametrize("name", ["slotmark", "cardano-node"])
 def test_the_command_line_is_cardano_nodes(name: str) -> None:
-    words = shipped(name).command(host_places(POOL, "wan", 42), producer=True)
+    words = shipped(name).command(host_places(POOL, POOL.host_addr, 42), producer=True)
     assert words[1] == "run"
     keys = "../genesis/pools-keys/pool3"
     own = {"--ledger-base": "../prepared"} if name == "slotmark" else {}
@@ -48,19 +48,19 @@ def test_the_command_line_is_cardano_nodes(name: str) -> None:
         "--shelley-vrf-key": f"{keys}/vrf.skey",
         "--shelley-operational-certificate": f"{keys}/opcert.cert",
     }
-    relay = shipped(name).command(host_places(RELAY, "loopback", 42), producer=False)
+    relay = shipped(name).command(host_places(RELAY, LOOPBACK, 42), producer=False)
     assert options(relay) == follower | own | {"--host-addr": "127.0.0.1"}
 
 
 def test_our_node_prepares_what_it_then_reads() -> None:
-    words = shipped("slotmark").preparation(host_places(POOL, "wan", 42))
+    words = shipped("slotmark").preparation(host_places(POOL, POOL.host_addr, 42))
     assert words[1:] == ["prepare", "--config", "config.json", "--out", "../prepared"]
-    assert shipped("cardano-node").preparation(host_places(POOL, "wan", 42)) == []
+    assert shipped("cardano-node").preparation(host_places(POOL, POOL.host_addr, 42)) == []
 
 
 def test_dingo_gets_its_settings_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin")
-    places = host_places(POOL, "wan", 42)
+    places = host_places(POOL, POOL.host_addr, 42)
     assert shipped("dingo").command(places, producer=True) == ["dingo", "serve"]
     given = shipped("dingo").environment(places, producer=True)
     assert given["PATH"] == "/usr/bin"
@@ -81,7 +81,9 @@ def test_dingo_gets_its_settings_from_the_environment(monkeypatch: pytest.Monkey
         "CARDANO_SHELLEY_VRF_KEY": "../genesis/pools-keys/pool3/vrf.skey",
         "CARDANO_SHELLEY_OPERATIONAL_CERTIFICATE": "../genesis/pools-keys/pool3/opcert.cert",
     }
-    assert "CARDANO_BLOCK_PRODUCER" not in shipped("dingo").environment(host_places(RELAY, "wan", 42), producer=False)
+    assert "CARDANO_BLOCK_PRODUCER" not in shipped("dingo").environment(
+        host_places(RELAY, RELAY.host_addr, 42), producer=False
+    )
 
 
 HASH = "aa191b63d73fc4b0cf531be2f9630c9f4097819a4bf772a233c4da99076ce7a0"
@@ -131,7 +133,7 @@ def test_any_command_gets_cardano_nodes_arguments(tmp_path: Path) -> None:
     program.chmod(0o755)
     node = resolve_node(f"'{program}' --tricky '{{x}}'")
     assert node.name == "my node"
-    words = node.command(host_places(POOL, "wan", 42), producer=True)
+    words = node.command(host_places(POOL, POOL.host_addr, 42), producer=True)
     assert words[:4] == [str(program), "--tricky", "{x}", "run"]
 
 
@@ -165,4 +167,4 @@ def test_a_tip_needs_its_groups(tmp_path: Path) -> None:
 
 
 def test_all_places_have_a_value() -> None:
-    assert set(host_places(POOL, "wan", 42)) == set(PLACES)
+    assert set(host_places(POOL, POOL.host_addr, 42)) == set(PLACES)

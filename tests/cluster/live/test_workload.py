@@ -36,7 +36,8 @@ def test_a_target_that_begins_protocols_of_its_own_is_a_warning_and_the_load_goe
     magic = bed.genesis.network_magic
     targets = [listen("127.0.0.1", ports[0], magic, begun=[8, 2, 2]), listen("127.0.0.1", ports[1], magic)]
     try:
-        generator = Generator(bed, tmp_path / "bed", tmp_path, 1, 60, 1, None, (tmp_path, "node.socket"))
+        addresses = {host.name: "127.0.0.1" for host in bed.hosts}
+        generator = Generator(bed, tmp_path / "bed", 1, 60, 1, None, (tmp_path, "node.socket"), addresses)
         end = time.monotonic() + PATIENCE_S
         while generator.ended is None:
             assert time.monotonic() < end

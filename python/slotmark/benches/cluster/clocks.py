@@ -1,6 +1,6 @@
 """The clocks of a cluster's hosts, from its logs alone: who was connected with whom, and how far their clocks are apart."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from math import isfinite
 from pathlib import Path
@@ -149,6 +149,31 @@ def _warnings(
     unknown = np.isnan(offsets.offset_ns) & ~offsets.moved
     if unknown.any():
         found.append(_unknown([hosts[number] for number in np.flatnonzero(unknown).tolist()]))
+    return found
+
+
+def beside_measured(clocks: pa.Table, measured: Mapping[str, tuple[int, int]]) -> list[str]:
+    """The hosts whose clocks can't be where both the logs and a measurement have them, each with the bounds of both.
+
+    Args:
+        clocks: What the logs have: the table ``clocks``.
+        measured: The least and the most that a host's clock is ahead of one that is the same for all, in ns.
+    """
+    rows = {row["host"]: row for row in clocks.to_pylist() if row["low_ns"] is not None and row["high_ns"] is not None}
+    reference = next((host for host, row in rows.items() if row["is_reference"]), None)
+    if reference is None or reference not in measured:
+        return []
+    of_reference = measured[reference]
+    found = []
+    for host in sorted(rows.keys() & measured.keys() - {reference}):
+        low_ns, high_ns = measured[host][0] - of_reference[1], measured[host][1] - of_reference[0]
+        row = rows[host]
+        if low_ns > row["high_ns"] or high_ns < row["low_ns"]:
+            by_logs, by_trips = (
+                f"{fixed(low / 1e6, 2, sign=True)} to {fixed(high / 1e6, 2, sign=True)} ms"
+                for low, high in ((row["low_ns"], row["high_ns"]), (low_ns, high_ns))
+            )
+            found.append(f"{host} ({by_logs} by the logs, {by_trips} by round trips)")
     return found
 
 

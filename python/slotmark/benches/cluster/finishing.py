@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from slotmark.benches.cluster import tracing
-from slotmark.benches.cluster.clocks import look_at_clocks
+from slotmark.benches.cluster.clocks import beside_measured, look_at_clocks
 from slotmark.benches.cluster.ingested import Host, Ingested
 from slotmark.benches.cluster.metadata import UNKNOWN, Genesis, Metadata
 from slotmark.benches.cluster.refusals import moment
@@ -32,13 +32,15 @@ class MeasuredHere(msgspec.Struct, frozen=True):
     """Facts of a cluster that slotmark ran itself.
 
     Attributes:
-        machine: Facts about the machine before the run.
+        machine: Facts about the machine before the run; of several, the first host's.
         slots: The first slot that lies in the measurement, and the last.
         parameters: What was asked for.
         observed: What was seen of the run as a whole.
         warnings: What happened that readers of figures must know.
         tables: More tables of the run, by name.
         session: What runs measured in turns share; empty where it is of none.
+        one_clock: Whether all hosts had the clock of one machine.
+        clocks: Where hosts' machines compared their clocks, the least and the most that each was ahead of one of them, in ns.
     """
 
     machine: MachineFacts
@@ -48,6 +50,8 @@ class MeasuredHere(msgspec.Struct, frozen=True):
     warnings: list[Warning]
     tables: dict[str, pa.Table]
     session: str = ""
+    one_clock: bool = True
+    clocks: Mapping[str, tuple[int, int]] = {}
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,8 +108,10 @@ def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
     )
     for name, table in found.tables.items():
         writer.table(name, table)
-    # All hosts of a cluster that ran here have the clock of this machine, whatever delays on a busy one suggest.
-    of_clocks = [] if cluster.here else found.warnings
+    # Hosts on one machine have one clock, whatever delays on a busy one suggest.
+    of_clocks = [] if cluster.here and cluster.here.one_clock else found.warnings
+    if cluster.here and (refuted := beside_measured(found.clocks, cluster.here.clocks)):
+        of_clocks = [*of_clocks, catalogue("cluster").warning("clocks_disagree", hosts=refuted)]
     return writer.finish(
         _manifest(
             cluster, ingested, [*cluster.noted, *_of_tracing(writer.tables_folder, cluster, ingested), *of_clocks]

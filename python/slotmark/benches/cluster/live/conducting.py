@@ -3,47 +3,26 @@
 import math
 import shutil
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 
 from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.finishing import MeasuredHere
-from slotmark.benches.cluster.ingest import ingest
 from slotmark.benches.cluster.ingested import Ingested
-from slotmark.benches.cluster.live.cluster import (
-    Cluster,
-    DiedError,
-    Progress,
-    ShortMemoryError,
-)
-from slotmark.benches.cluster.live.launching import (
-    WanStatistics,
-    end_leftovers,
-    network,
-)
+from slotmark.benches.cluster.live.cluster import Cluster, DiedError, Progress
+from slotmark.benches.cluster.live.elsewhere import Reach, Site, site_of
+from slotmark.benches.cluster.live.launching import WanStatistics
 from slotmark.benches.cluster.live.memory import Memory, memory_left
-from slotmark.benches.cluster.live.placing import FILE as HOSTS_FILE
-from slotmark.benches.cluster.live.placing import Placed, host_nodes, place
-from slotmark.benches.cluster.live.plan import Request, wan_plan
-from slotmark.benches.cluster.live.rundir import (
-    MACHINE_USAGE,
-    USAGE,
-    WAKES,
-    make_rundir,
-    remove_prepared,
-)
-from slotmark.benches.cluster.live.sampling import (
-    MACHINE_SCHEMA,
-    USAGE_SCHEMA,
-    Sampler,
-    busyness,
-    read_samples,
-)
-from slotmark.benches.cluster.live.waking import Waking, lateness, machine_warning, read_delays
+from slotmark.benches.cluster.live.part import Part, Sampled, ShortMemoryError
+from slotmark.benches.cluster.live.placing import asked, host_nodes, hosts_file
+from slotmark.benches.cluster.live.plan import Request
+from slotmark.benches.cluster.live.rundir import make_rundir
+from slotmark.benches.cluster.live.sampling import busyness
+from slotmark.benches.cluster.live.waking import lateness, machine_warning
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.errors import TargetError
 from slotmark.measure.process import refuse_without_linux
@@ -52,6 +31,7 @@ from slotmark.metrics.filters import MEASURED
 from slotmark.numbers import fixed
 from slotmark.run import MachineFacts, Run, machine_facts, machine_warnings
 from slotmark.run.manifest import MIXED, ROUND
+from slotmark.warnings import Warning
 from slotmark.words import listed
 
 _LEAD_S = 5
@@ -72,12 +52,14 @@ class LiveRun(msgspec.Struct, frozen=True):
         ingested: What became of the logs' lines.
         cut: Why it ended before its time, in words; empty where it didn't.
         interrupted: Whether that was a signal.
+        output: Where nodes' output is, in words.
     """
 
     run: Run
     ingested: Ingested
     cut: str
     interrupted: bool
+    output: list[str]
 
 
 def _why(error: BaseException) -> str:
@@ -94,6 +76,8 @@ def run_live(
     on_progress: Callable[[Progress], None],
     on_remark: Callable[[str], None] = lambda _text: None,
     memory: Callable[[], Memory] = memory_left,
+    reach: Reach | None = None,
+    noted: Sequence[Warning] = (),
 ) -> LiveRun:
     """Runs a cluster and makes its run folder.
 
@@ -104,7 +88,9 @@ def run_live(
         request: The request to carry out.
         on_progress: Called about once a second.
         on_remark: Called with remarks for the user that can't wait, as the last lines of a node that died.
-        memory: What nodes can still have. Where it is short the run ends.
+        memory: What nodes can still have on this machine. Where it is short the run ends.
+        reach: How other machines are reached, where hosts run on those; None for this one.
+        noted: Warnings about that.
 
     Raises:
         ArgumentError: The run folder is there already.
@@ -118,58 +104,52 @@ def run_live(
     """
     refuse_without_linux("a live cluster")
     bed, machine = read_bed(request.bed), machine_facts()
-    placed = place(request, bed)
-    plan = wan_plan(bed, request.seed) if request.network == "wan" else None
-    if ended := end_leftovers():
-        on_remark(f"{len(ended):,} processes were left by a live run that was killed; they were ended.")
-    start_s = math.ceil(time.time()) + (
-        request.start_within_s or math.ceil(_LEAD_S + _LEAD_PER_HOST_S * len(bed.hosts) + _genesis_lead_s(request.bed))
-    )
-    target = request.turn.name if request.turn else listed(sorted({one.name for one in placed.values()}))
-    folder = make_rundir(request, start_s, target)
-    kept = False
-    try:
-        with ExitStack() as stack:
-            wan = stack.enter_context(network(plan, folder))
-            stack.enter_context(Waking(folder / WAKES))
-            sampler = stack.enter_context(
-                Sampler(folder / USAGE, folder / MACHINE_USAGE, own_networks=request.network == "wan")
-            )
-            cluster = Cluster(request, placed, bed, folder, start_s, wan, sampler, on_progress, on_remark, memory)
-            stack.callback(remove_prepared, folder, on_remark)
-            stack.callback(cluster.kill)
-            cut, interrupted = "", False
-            try:
-                cluster.prepare()
-                cluster.start()
-                cluster.wait()
-                if request.workload:
-                    cluster.load()
-                cluster.measure()
-            except (DiedError, TargetError, OSError, KeyboardInterrupt) as error:
-                if not cluster.measures:
-                    kept = isinstance(error, TargetError) and bool(cluster.nodes)  # the reason is in the nodes' output
-                    raise
-                cut, interrupted = _why(error), isinstance(error, KeyboardInterrupt)
-                if isinstance(error, ShortMemoryError):
-                    cluster.kill()
-            finally:
-                kept = kept or cluster.measures
-            cluster.stop()
-            statistics = wan.stop() if wan else None
-        here = _measured_here(request, placed, machine, cluster, folder, statistics, cut)
-        run, ingested = ingest(
-            IngestRequest(logs=[str(folder)], out=request.out, target=target),
-            lambda _done, _total: None,
-            here,
-        )
-    except BaseException:
-        if kept:
-            on_remark(f"{folder}: what nodes logged is kept there")
-        else:
-            shutil.rmtree(folder)
-        raise
-    return LiveRun(run, ingested, cut, interrupted)
+    ticking = _Ticking()
+    with site_of(request, bed, asked(request, bed), reach, memory, ticking.tick, on_remark) as site:
+        lead_s = math.ceil(_LEAD_S + _LEAD_PER_HOST_S * len(bed.hosts) + _genesis_lead_s(request.bed))
+        start_s = math.ceil(time.time() + site.before_s) + (request.start_within_s or lead_s)
+        target = request.turn.name if request.turn else listed(sorted({one.name for one in site.placed.values()}))
+        folder = make_rundir(request, start_s, target, loopback=site.network != "wan")
+        kept = False
+        try:
+            with site.begun(folder):
+                cluster = Cluster(request, site, bed, start_s, on_progress, on_remark)
+                ticking.to = cluster.tick
+                cut, interrupted = "", False
+                try:
+                    cluster.run()
+                except (DiedError, ShortMemoryError, TargetError, OSError, KeyboardInterrupt) as error:
+                    if not cluster.measures:
+                        kept = isinstance(error, TargetError) and cluster.started  # the reason is in the nodes' output
+                        raise
+                    cut, interrupted = _why(error), isinstance(error, KeyboardInterrupt)
+                    if isinstance(error, ShortMemoryError):
+                        cluster.kill()
+                finally:
+                    kept = kept or cluster.measures
+                cluster.stop()
+                statistics = next(iter(site.machines.each(Part.end_network).values()), None)
+            here = _measured_here(request, site, machine, cluster, statistics, cut, noted)
+            run, ingested = site.ingest(IngestRequest(logs=[str(folder)], out=request.out, target=target), here)
+        except BaseException:
+            if kept:
+                on_remark(f"{listed(site.output)}: what nodes logged is kept there")
+            else:
+                shutil.rmtree(folder)
+                site.removed()
+            raise
+    return LiveRun(run, ingested, cut, interrupted, site.output)
+
+
+class _Ticking:
+    """A function that is called while machines are waited for, once there is somebody who wants to know."""
+
+    def __init__(self) -> None:
+        self.to: Callable[[], None] = lambda: None
+
+    def tick(self) -> None:
+        """Calls it."""
+        self.to()
 
 
 def _genesis_lead_s(bed: Path) -> float:
@@ -179,27 +159,30 @@ def _genesis_lead_s(bed: Path) -> float:
 
 def _measured_here(
     request: Request,
-    placed: Mapping[str, Placed],
+    site: Site,
     machine: MachineFacts,
     cluster: Cluster,
-    folder: Path,
     statistics: WanStatistics | None,
     cut: str,
+    noted: Sequence[Warning],
 ) -> MeasuredHere:
-    usage, used = read_samples(folder / USAGE, USAGE_SCHEMA), read_samples(folder / MACHINE_USAGE, MACHINE_SCHEMA)
-    generator = cluster.generator
-    found = [*cluster.warnings, *([] if generator else [catalogue("cluster").warning("no_workload")])]
+    of_bench = catalogue("cluster")
+    loaded, sampled = cluster.loaded, site.machines.each(Part.sampled)
+    found = [*noted, *cluster.warnings, *([] if request.workload else [of_bench.warning("no_workload")])]
     if cut:
         measured_s, asked_s = fixed(cluster.measured_s), fixed(request.seconds)
-        found.append(catalogue("cluster").warning("cut_short", measured_s=measured_s, asked_s=asked_s, why=cut))
-    found += machine_warnings(machine)
-    busy = busyness(usage, used, cluster.began_ns, cluster.ended_ns)
-    delays = read_delays(folder / WAKES)
-    late_by = lateness(delays, cluster.began_ns, cluster.ended_ns)
+        found.append(of_bench.warning("cut_short", measured_s=measured_s, asked_s=asked_s, why=cut))
+    within = cluster.began_ns, cluster.ended_ns
+    busy = [one for of in sampled.values() if (one := busyness(of.usage, of.machine, *within))]
+    late_by = max(
+        (one for of in sampled.values() if (one := lateness(of.delays, *within))),
+        key=lambda one: one.mean_us,
+        default=None,
+    )
     found += machine_warning(late_by)
     parameters: dict[str, object] = {
-        "node": listed(list(dict.fromkeys(one.given for one in placed.values()))),
-        "network": request.network,
+        "node": listed(list(dict.fromkeys(one.given for one in site.placed.values()))),
+        "network": site.network,
         "asked for, s": request.seconds,
         **({ROUND: request.turn.round} if request.turn else {}),
         **({MIXED: list(request.nodes)} if request.sides else {}),
@@ -210,29 +193,64 @@ def _measured_here(
         "measured, s": round(cluster.measured_s, 3),
         "measured until": datetime.fromtimestamp(cluster.ended_ns / 1e9, UTC).isoformat(timespec="milliseconds"),
     }
-    if busy:
-        observed |= {"nodes waited for a processor": round(busy.waiting, 4), "processors busy": round(busy.busy, 4)}
+    if busy:  # of several machines, the one where it was most
+        observed |= {
+            "nodes waited for a processor": round(max(one.waiting for one in busy), 4),
+            "processors busy": round(max(one.busy for one in busy), 4),
+        }
     if late_by:
         observed |= {
             "timers late by in the mean, us": round(late_by.mean_us, 1),
             "timers late by in the worst case, us": round(late_by.worst_us, 1),
         }
-    if request.network == "loopback":
-        found.append(catalogue("cluster").warning("no_latencies"))
+    if site.network == "loopback":
+        found.append(of_bench.warning("no_latencies"))
     if statistics:
         observed |= statistics.facts()
         late = statistics.lateness_us
         if late and late["median"] > LATE_LIMIT_US:
             median_us, p99_us = fixed(late["median"]), fixed(late["p99"])
-            found.append(catalogue("cluster").warning("late_packets", median_us=median_us, p99_us=p99_us))
+            found.append(of_bench.warning("late_packets", median_us=median_us, p99_us=p99_us))
         if dropped := sum(statistics.own_drops.values()):
-            found.append(catalogue("cluster").warning("dropped_packets", dropped=dropped, carried=statistics.packets))
-    tables = {"node_usage": usage, "machine_usage": used, "timer_delays": delays}
-    if request.sides or (request.bed / HOSTS_FILE).is_file():
-        tables["host_nodes"] = host_nodes(placed)
-    if generator:
-        tables |= generator.tables()
-        observed |= generator.outcome()
-        found += generator.warnings()
+            found.append(of_bench.warning("dropped_packets", dropped=dropped, carried=statistics.packets))
+    own = site.own()
+    found += own.warnings if own.machine else machine_warnings(machine)
+    observed |= own.observed
+    tables = {**_of_machines(sampled), **own.tables}
+    if request.sides or hosts_file(request).is_file():
+        tables["host_nodes"] = host_nodes(site.placed)
+    if loaded:
+        tables |= loaded.tables
+        observed |= loaded.outcome
+        found += loaded.warnings
     session = request.turn.session if request.turn else ""
-    return MeasuredHere(machine, cluster.measured_slots, parameters, observed, found, tables, session)
+    return MeasuredHere(
+        own.machine or machine,
+        cluster.measured_slots,
+        parameters,
+        observed,
+        found,
+        tables,
+        session,
+        one_clock=len(sampled) == 1,
+        clocks={host: (one.low_ns, one.high_ns) for host, one in own.clocks.items()},
+    )
+
+
+def _of_machines(sampled: Mapping[str, Sampled]) -> dict[str, pa.Table]:
+    """Returns the samples; of several machines, rows that are of no host have the machine's name."""
+
+    def named(tables: Mapping[str, pa.Table]) -> pa.Table:
+        return pa.concat_tables(
+            table.append_column("machine", pa.array([name] * table.num_rows, pa.string()))
+            for name, table in tables.items()
+        )
+
+    if len(sampled) == 1:
+        (one,) = sampled.values()
+        return {"node_usage": one.usage, "machine_usage": one.machine, "timer_delays": one.delays}
+    return {
+        "node_usage": pa.concat_tables([one.usage for one in sampled.values()]),
+        "machine_usage": named({name: one.machine for name, one in sampled.items()}),
+        "timer_delays": named({name: one.delays for name, one in sampled.items()}),
+    }

@@ -218,8 +218,7 @@ class Running:
 
     Attributes:
         host: Which host it is.
-        short_lives: How often it ended by itself soon after its start, one after the other.
-        given_up: Whether it ended by itself and isn't started again.
+        starts: How often it was started.
     """
 
     def __init__(
@@ -235,8 +234,7 @@ class Running:
         self._memory_bytes, self._processors = memory_bytes, processors
         self.host = host
         self.folder = folder
-        self.short_lives = 0
-        self.given_up = False
+        self.starts = 0
         self._producer = host.pool is not None
         self._command = [*(wan.inside(host.name) if wan else []), *node.command(places, producer=self._producer)]
         self._environment = node.environment(places, producer=self._producer)
@@ -258,7 +256,7 @@ class Running:
                 raise TargetError(
                     f"--node {self._name}: {self._command[0]} can't be started ({error.strerror}). Check the command."
                 ) from error
-        self.started = time.monotonic()
+        self.starts += 1
 
     def _appended(self, name: str) -> IO[bytes]:
         return (self.folder / name).open("ab")

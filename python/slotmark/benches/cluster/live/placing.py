@@ -14,9 +14,9 @@ from slotmark.benches.cluster.bed import Bed, Host
 from slotmark.benches.cluster.live.memory import memory_left
 from slotmark.benches.cluster.live.nodes import Node, resolve_node
 from slotmark.benches.cluster.live.plan import Request
+from slotmark.engine.hosts import ALL, Wanted, entries
 from slotmark.errors import BedError, TargetError, did_you_mean
 from slotmark.options import memory_bytes
-from slotmark.texts import read_toml
 from slotmark.words import listed
 
 FILE = "hosts.toml"
@@ -27,9 +27,6 @@ DEFAULT = "slotmark"
 
 LEAST_BYTES = 16 << 20
 """No node starts with less memory."""
-
-ALL = "all"
-"""The entry of that file that is of every host."""
 
 SCHEMA = pa.schema(
     [
@@ -42,24 +39,6 @@ SCHEMA = pa.schema(
     ]
 )
 """Table ``host_nodes``: docs/tables.md."""
-
-
-class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry of ``hosts.toml``, for a host or for all.
-
-    Attributes:
-        node: As of ``resolve_node``; empty for the one of ``--node``.
-        arguments: More words of its command line.
-        backend: One of the recipe's ``backends``; empty for the node's own choice.
-        memory: The most memory that it may write to, as ``4GiB``; empty for no limit.
-        processors: The numbers of those that it may run on; empty for all.
-    """
-
-    node: str = ""
-    arguments: list[str] = []
-    backend: str = ""
-    memory: str = ""
-    processors: list[int] = []
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -84,36 +63,53 @@ class Placed(msgspec.Struct, frozen=True):
     processors: tuple[int, ...]
 
 
-def place(request: Request, bed: Bed) -> dict[str, Placed]:
-    """Returns the node of each host of a bed.
+class Asked(msgspec.Struct, frozen=True):
+    """The node that is asked for on a host, before its machine is looked at.
+
+    Attributes:
+        wanted: Its entry of the file, over that of all.
+        given: The node of ``--node``, or of the host's side; empty where none is named.
+        side: The side of a mixed cluster; empty in others.
+        where: What errors name.
+    """
+
+    wanted: Wanted
+    given: str
+    side: str
+    where: str
+
+
+def asked(request: Request, bed: Bed) -> dict[str, Asked]:
+    """Returns what is asked for on each host of a bed.
 
     Raises:
-        BedError: ``hosts.toml`` is damaged, names a host that isn't there, or both it and ``--node`` name nodes.
-        TargetError: There is no such node, it has no such backend, or this machine hasn't the processors.
-        ArgumentError: The memory isn't a size, or out of bounds.
+        EngineError: The file of hosts can't be read, or isn't such a file.
+        BedError: It names a host that isn't there, or both it and ``--node`` name nodes.
     """
-    file = request.bed / FILE
-    choices = _choices(file, bed) if file.is_file() else {}
-    every = choices.get(ALL, Choice())
-    placed = {}
+    file = hosts_file(request)
+    choices = _choices(file, bed) if file.is_file() or request.hosts else {}
+    every = choices.get(ALL, Wanted())
+    found = {}
     for host in bed.hosts:
-        own = _over(every, choices.get(host.name, Choice()))
+        own = choices.get(host.name, Wanted()).over(every)
         side = request.sides.get(host.name, "")
         given = request.nodes[side] if side else request.node
         if own.node and given:
             raise BedError(
                 f"{file}: {host.name} has a node, and --node names one too. Leave --node out, or node in the file."
             )
-        placed[host.name] = _placed(own, given, side, f"{file}: {host.name}")
-    return placed
+        found[host.name] = Asked(own, given, side, f"{file}: {host.name}")
+    return found
 
 
-def _choices(file: Path, bed: Bed) -> dict[str, Choice]:
+def hosts_file(request: Request) -> Path:
+    """The file of hosts that a run goes by, where it is there."""
+    return request.hosts or request.bed / FILE
+
+
+def _choices(file: Path, bed: Bed) -> dict[str, Wanted]:
     known = [host.name for host in bed.hosts]
-    try:
-        choices = msgspec.convert(read_toml(file), dict[str, Choice])
-    except (OSError, ValueError, msgspec.ValidationError) as error:
-        raise BedError(f"{file}: {error}. Mend the file; docs/live.md describes its fields.") from error
+    choices = entries(file)
     for name in choices:
         if name not in (ALL, *known):
             raise BedError(
@@ -122,12 +118,17 @@ def _choices(file: Path, bed: Bed) -> dict[str, Choice]:
     return choices
 
 
-def _over(every: Choice, own: Choice) -> Choice:
-    """A host's entry over that of all hosts: what it has stands."""
-    return Choice(**{name: getattr(own, name) or getattr(every, name) for name in Choice.__struct_fields__})
+def place(hosts: Mapping[str, Asked]) -> dict[str, Placed]:
+    """Returns the node of each host that is on this machine.
+
+    Raises:
+        TargetError: There is no such node, it has no such backend, or this machine hasn't the processors.
+        ArgumentError: The memory isn't a size, or out of bounds.
+    """
+    return {name: _placed(one.wanted, one.given, one.side, one.where) for name, one in hosts.items()}
 
 
-def _placed(choice: Choice, given: str, side: str, where: str) -> Placed:
+def _placed(choice: Wanted, given: str, side: str, where: str) -> Placed:
     words = " ".join([choice.node or given or DEFAULT, *map(shlex.quote, choice.arguments)])
     node = resolve_node(words)
     if choice.backend and choice.backend not in node.recipe.backends:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Network = Literal["wan", "loopback"]
 """The network between hosts: emulated, or the loopback device without delays."""
 
+OnLoss = Literal["stop", "go-on"]
+"""The end or the continuation of a run in which a machine is lost."""
+
 OnDeath = Literal["stop", "restart", "go-on"]
 """The end or the continuation of a run in which a node ends by itself."""
 
@@ -121,6 +124,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Option("Whether to submit the transactions of the bed's profile.", flags=("--workload/--no-workload",)),
     ] = True
+    hosts: Annotated[
+        Path | None,
+        Option("What each host runs, and where: docs/live.md. BED/hosts.toml by default, where that is there.", "FILE"),
+    ] = None
+    on_loss: Annotated[
+        OnLoss, Option("What to do when a machine of --engine ray is lost in the middle of the measurement.")
+    ] = "stop"
     node: str = ""
     turn: Turn | None = None
     nodes: Mapping[str, str] = {}

@@ -25,7 +25,7 @@ _REMEDIES = {
 }
 
 
-def refuse_unanswered(nodes: Mapping[str, Node], magic: int, answers: Sequence[Answer], folder: Path) -> None:
+def refuse_unanswered(nodes: Mapping[str, Node], magic: int, answers: Sequence[Answer], where: str) -> None:
     """TargetError where a host doesn't listen on its port, or doesn't agree to a handshake for the network."""
     if not (failed := [answer for answer in answers if answer.failed]):
         return
@@ -37,7 +37,7 @@ def refuse_unanswered(nodes: Mapping[str, Node], magic: int, answers: Sequence[A
     more = [answer.host for answer in failed[1:]]
     raise TargetError(
         f"--node {nodes[first.host].name}: {first.host} {what}: {first.why.removesuffix('.')}.{_so_are(more)} {_REMEDIES[first.failed]}. Look at the "
-        f"nodes' output in {folder}."
+        f"nodes' output in {where}."
     )
 
 
@@ -57,7 +57,7 @@ def refuse_unknown_logs(nodes: Mapping[str, Node], watch: Watch) -> None:
     )
 
 
-def refuse_loners(nodes: Mapping[str, Node], watch: Watch, hosts: Sequence[str], lag_s: float, folder: Path) -> None:
+def refuse_loners(nodes: Mapping[str, Node], watch: Watch, hosts: Sequence[str], lag_s: float, where: str) -> None:
     """TargetError where a host follows only its own blocks, or none."""
     if not (alone := watch.alone(hosts, lag_s)):
         return
@@ -72,7 +72,7 @@ def refuse_loners(nodes: Mapping[str, Node], watch: Watch, hosts: Sequence[str],
     others = f" while others have {watch.blocks - blocks:,}" if watch.blocks > blocks else ""
     raise TargetError(
         f"--node {nodes[host].name}: {host} {what}{others}.{_so_are(list(alone)[1:])} Its recipe has to give it {{topology}}, and the nodes that it "
-        f"names have to let it in. Look at the nodes' output in {folder}."
+        f"names have to let it in. Look at the nodes' output in {where}."
     )
 
 

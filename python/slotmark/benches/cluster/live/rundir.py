@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from slotmark.benches.cluster.bed import Host, stamp_bed
-from slotmark.benches.cluster.live.plan import Network, Request
+from slotmark.benches.cluster.live.plan import Request
 from slotmark.errors import ArgumentError, BedError
 from slotmark.run.storage import try_out
 
@@ -20,8 +20,8 @@ MACHINE_USAGE = "machine-usage.arrows"
 WAKES = "timer-delays.jsonl"
 
 
-def make_rundir(request: Request, start_s: int, node: str) -> Path:
-    """Makes the run directory of a node with slot 0 at this second.
+def make_rundir(request: Request, start_s: int, node: str, *, loopback: bool) -> Path:
+    """Makes the run directory of a node with slot 0 at this second, whose hosts are at addresses of their own or differ by their ports.
 
     Raises:
         ArgumentError: The run folder or the run directory is there already, or can't be made.
@@ -36,17 +36,16 @@ def make_rundir(request: Request, start_s: int, node: str) -> Path:
     except OSError as error:
         raise ArgumentError(f"-o {request.out}: {request.logs} can't be made ({error.strerror}).") from error
     try:
-        stamp_bed(request.bed, request.logs, start_s, loopback=request.network == "loopback", node=node)
+        stamp_bed(request.bed, request.logs, start_s, loopback=loopback, node=node)
     except BaseException:
         shutil.rmtree(request.logs)
         raise
     return request.logs
 
 
-def host_places(host: Host, network: Network, magic: int, prepared: str = PREPARED) -> Mapping[str, str]:
-    """The values of ``nodes.PLACES`` for a host, with paths from its folder: a socket's path may have only 107 bytes."""
+def host_places(host: Host, address: str, magic: int, prepared: str = PREPARED) -> Mapping[str, str]:
+    """The values of ``nodes.PLACES`` for a host that listens at an address, with paths from its folder: a socket's path may have only 107 bytes."""
     pool = f"../genesis/pools-keys/pool{host.pool}"
-    address = LOOPBACK if network == "loopback" else host.host_addr
     return {
         "config": "config.json",
         "topology": "topology.json",

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -87,10 +88,23 @@ class LogEnd:
         return tips
 
 
+class Log(Protocol):
+    """The members of :class:`LogEnd`: of a log of this machine, or of one that is looked at elsewhere."""
+
+    path: Path
+    tip: Tip | None
+    first_line: str | None
+    understood: bool
+
+    def look(self) -> Sequence[Tip]:
+        """Gives the tips that are new."""
+        ...
+
+
 class Watch:
     """The ends of all logs of a cluster."""
 
-    def __init__(self, logs: Mapping[str, LogEnd]) -> None:
+    def __init__(self, logs: Mapping[str, Log]) -> None:
         self.logs = logs
         self._seen: dict[str, dict[str, float]] = {host: {} for host in logs}
 

@@ -4,6 +4,7 @@ import math
 import re
 import signal
 import subprocess
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ import pyarrow.json as pj
 from slotmark.benches.cluster.bed import Bed
 from slotmark.benches.cluster.live.launching import Wan, spawn
 from slotmark.benches.cluster.live.plan import GENERATOR, targets
-from slotmark.benches.cluster.live.rundir import LOOPBACK
 from slotmark.benches.cluster.scripts import LOOP
 from slotmark.benches.cluster.sweep import amount
 from slotmark.errors import BedError, RunError, SimulationError
@@ -108,13 +108,13 @@ class Generator:
 
     Args:
         bed: Its funds are spent.
-        bed_folder: Where the bed is.
-        folder: The run directory.
+        folder: The run directory, with the bed's files.
         seconds: How long transactions are submitted, once their inputs are in blocks.
         within_s: Time that inputs may take to be in blocks.
         seed: Decides payloads and who is paid.
         wan: The emulated network; None for loopback.
         ahead: The folder of the node whose chain is read, and its socket's name in it.
+        addresses: Where each host listens.
 
     Raises:
         TargetError: The program isn't built.
@@ -124,17 +124,17 @@ class Generator:
     def __init__(
         self,
         bed: Bed,
-        bed_folder: Path,
         folder: Path,
         seconds: float,
         within_s: int,
         seed: int,
         wan: Wan | None,
         ahead: tuple[Path, str],
+        addresses: Mapping[str, str],
     ) -> None:
         generator = built_program("slotmark-txgen", "what submits transactions", ", or use --no-workload")
         self.workload = workload_of(bed)
-        self._targets = {f"{host.host_addr if wan else LOOPBACK}:{host.port}": host.name for host in targets(bed)}
+        self._targets = {f"{addresses[host.name]}:{host.port}": host.name for host in targets(bed)}
         self._address = re.compile(rf"(?<![\d.])(?:{'|'.join(map(re.escape, self._targets))})(?!\d)")
         self._folder = folder / _FOLDER
         self._folder.mkdir()
@@ -143,7 +143,7 @@ class Generator:
         command = [
             *(wan.inside(GENERATOR) if wan else []),
             str(generator),
-            *("--bed", str(bed_folder.resolve()), "--workload", self.workload.name, *self.workload.words),
+            *("--bed", str(folder.resolve()), "--workload", self.workload.name, *self.workload.words),
             *(word for address in self._targets for word in ("--target", address)),
             *("--tps", repr(self.workload.tps), "--transactions", str(self.workload.transactions(seconds))),
             *("--seed", str(seed), "--socket", socket, "--settle", str(within_s)),

@@ -1,0 +1,287 @@
+"""Live clusters whose hosts are on two machines, each of which is a network namespace with a node of a Ray cluster."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from slotmark.benches.cluster.live.launching import MARK
+from slotmark.run import check_run, open_run
+from tests.cluster.live.machine import skip_without_programs, stand_in_recipe
+from tests.conftest import slotmark
+from tests.engine import ray_cluster
+from tests.engine.ray_cluster import Cluster
+
+HOSTS = 4
+KEEPER = "ray::_Keeper"
+"""The name by which Ray calls the process of the actor that keeps a machine's part."""
+
+LOGGED = ("block_events", "slot_events", "ledger_metrics", "resources", "transactions", "hosts", "trace_frequencies")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """A cluster whose nodes both run. What a test takes away it brings back."""
+    if why := ray_cluster.missing():
+        pytest.skip(why)
+    folder = Path(tempfile.mkdtemp(prefix="sl-", dir="/tmp"))  # sockets lie in it: a short path
+    try:
+        with ray_cluster.cluster(folder) as made:
+            yield made
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bed of four hosts."""
+    folder = tmp_path_factory.mktemp("bed") / "bed"
+    made = slotmark("cluster", "create", "value-only-5", "--hosts", str(HOSTS), "-o", folder)
+    assert made.returncode == 0, made.stderr
+    return folder
+
+
+def hosts_file(folder: Path, more: str = "") -> Path:
+    """Hosts on the two machines in turn."""
+    file = folder / "hosts.toml"
+    file.write_text(
+        f'[all]\nfolder = "{folder / "work"}"\n{more}\n'
+        + "".join(f'[node-{number}]\nlabels = {{ host = "{"ab"[number % 2]}" }}\n' for number in range(HOSTS))
+    )
+    return file
+
+
+def options(hosts: Path, out: Path, *more: str) -> list[str]:
+    words = ["--engine", "ray", "--hosts", str(hosts), "-o", str(out), "--ready-within", "2min", "--grace", "10s"]
+    return [*words, *more]
+
+
+def waited(there: Callable[[], object], process: "subprocess.Popen[str] | None" = None) -> None:
+    """Waits until something is there, while a process that leads to it runs."""
+    until = time.monotonic() + 120
+    while not there():
+        assert time.monotonic() < until
+        assert process is None or process.poll() is None, process.communicate()
+        time.sleep(0.05)
+
+
+def test_a_cluster_on_two_machines_is_the_run_of_all_its_logs(cluster: Cluster, bed: Path, tmp_path: Path) -> None:
+    """Our own nodes under load; each machine reads its logs, and the tables are the bytes of one that has all of them."""
+    skip_without_programs()
+    out = tmp_path / "live"
+    done = cluster.slotmark(
+        "cluster", "run", bed, "--node", "slotmark", "--for", "12s", *options(hosts_file(tmp_path), out)
+    )
+    assert done.returncode == 0, done.stderr
+    check_run(out)
+    run = open_run(out)
+    assert run.manifest.parameters["network"] == "machines"
+    kinds = {warning.kind for warning in run.manifest.warnings}
+    assert not kinds & {
+        "machine_lost",
+        "missing_hosts",
+        "machine_clocks_apart",
+        "machine_clocks_unknown",
+        "clocks_disagree",
+    }
+    assert not kinds & {"no_workload", "workload_broke", "node_died", "cut_short"}
+    assert run.table("submissions").num_rows > 50
+    machines = {row["machine"]: row["hosts"] for row in run.table("machines").to_pylist()}
+    assert sorted(machines.values()) == ["node-0,node-2", "node-1,node-3"]
+    assert {row["host"] for row in run.table("node_usage").to_pylist()} == {f"node-{number}" for number in range(HOSTS)}
+    assert {row["machine"] for row in run.table("machine_usage").to_pylist()} == set(machines)
+    for beside in run.table("beside").to_pylist():
+        assert beside["processes"] >= 5  # a raylet, two agents, the actor, its process
+        assert beside["memory_bytes"] > 100 << 20
+        assert beside["packets"] > 0
+    assert run.manifest.observed["beside the nodes, MiB"] > 100
+    clocks = run.table("machine_clocks").to_pylist()
+    assert len(clocks) >= 2  # at the beginning and at the end
+    assert all(abs(row["ahead_ns"]) <= row["doubt_ns"] + 1_000 < 5_000_000 for row in clocks)  # it is one clock
+    parts = sorted((tmp_path / "work").iterdir())
+    assert [sorted(one.name for one in part.glob("node-*")) for part in parts] == [
+        ["node-0", "node-2"],
+        ["node-1", "node-3"],
+    ]
+    # Each machine has the keys of its own hosts, and no others'.
+    assert {key.parent.name for key in parts[1].glob("genesis/pools-keys/*/*")} == {"pool2", "pool4"}
+    assert not list(parts[1].glob("genesis/utxo-keys/*"))
+    together = tmp_path / "together"
+    shutil.copytree(tmp_path / "live.logs", together)
+    for log in (tmp_path / "work").glob("*/node-*/stdout"):
+        shutil.copy(log, together / log.parent.name)
+    ingested = slotmark("ingest", together, "-o", tmp_path / "alone")
+    assert ingested.returncode == 0, ingested.stderr
+    for name in LOGGED:
+        here, there = (
+            sorted((folder / "tables").glob(f"{name}*/*.parquet")) or [folder / "tables" / f"{name}.parquet"]
+            for folder in (out, tmp_path / "alone")
+        )
+        assert [one.name for one in here] == [one.name for one in there], name
+        assert [one.read_bytes() for one in here] == [one.read_bytes() for one in there], name
+    shown = slotmark("show", out)
+    assert shown.returncode == 0, shown.stderr
+    assert "beside the nodes" in shown.stdout
+    assert not left(cluster)
+
+
+def left(cluster: Cluster) -> list[str]:
+    """Processes that a live cluster has started and that still run on the machines."""
+    parts = ("slotmark-node", "stand_in.py", "measure.supervised", "live.waking", "sleep 9731")
+    return [
+        line
+        for one in (cluster.a, cluster.b)
+        for line in one.processes().values()
+        if any(part in line for part in parts)
+    ]
+
+
+def begin(cluster: Cluster, bed: Path, tmp_path: Path, node: str, *more: str) -> "subprocess.Popen[str]":
+    return cluster.begin(
+        "cluster",
+        "run",
+        bed,
+        "--node",
+        node,
+        "--for",
+        "3min",
+        "--no-workload",
+        "--start-in",
+        "3s",
+        *options(hosts_file(tmp_path), tmp_path / "live", *more),
+    )
+
+
+def stand_in(tmp_path: Path) -> str:
+    """A node that leaves a process in a session of its own."""
+    folder = stand_in_recipe(tmp_path, HOSTS)
+    recipe = folder / "node.toml"
+    script = folder / "start.sh"
+    script.write_text('#!/bin/sh\nsetsid sleep 9731 &\nexec "$@"\n')
+    script.chmod(0o755)
+    recipe.write_text(recipe.read_text().replace("command = [", f"command = [{json.dumps(str(script))}, "))
+    return str(folder)
+
+
+def measured_for(tmp_path: Path, samples: int) -> bool:
+    """Returns whether nodes have been watched for some looks."""
+    logs = list((tmp_path / "work").glob("*/node-*/stdout"))
+    return len(logs) == HOSTS and all(
+        log.read_bytes().count(b"Forge.Loop.StartLeadershipCheck") > samples for log in logs
+    )
+
+
+def test_a_machine_whose_worker_is_killed_leaves_nothing_and_the_run_goes_on(
+    cluster: Cluster, bed: Path, tmp_path: Path
+) -> None:
+    process = begin(cluster, bed, tmp_path, stand_in(tmp_path), "--on-loss", "go-on")
+    waited(lambda: measured_for(tmp_path, 6), process)
+    assert len([line for line in left(cluster) if "sleep 9731" in line]) == HOSTS
+    (keeper,) = cluster.b.named(KEEPER)
+    os.kill(keeper, signal.SIGKILL)
+    waited(lambda: not [line for line in cluster.b.processes().values() if "sleep 9731" in line or "stand_in" in line])
+    time.sleep(3)
+    assert process.poll() is None  # it goes on
+    process.send_signal(signal.SIGINT)
+    printed, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    assert "was lost, and with it node-1 and node-3" in said
+    assert "Traceback" not in said
+    run = open_run(tmp_path / "live")
+    found = {warning.kind: warning for warning in run.manifest.warnings}
+    assert "node-1, node-3" in found["machine_lost"].text
+    assert "node-1" in found["missing_hosts"].text
+    assert "cut_short" in found  # by the signal
+    assert {row["host"] for row in run.table("hosts").to_pylist()} == {"node-0", "node-2"}
+    assert [row["is_lost"] for row in run.table("machines").to_pylist()] == [False, True]
+    assert not left(cluster)
+    assert printed.strip() == str(tmp_path / "live")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("on_loss", ["stop", "go-on"])
+def test_a_machine_whose_raylet_is_killed_is_told(cluster: Cluster, bed: Path, tmp_path: Path, on_loss: str) -> None:
+    process = begin(cluster, bed, tmp_path, stand_in(tmp_path), "--on-loss", on_loss)
+    waited(lambda: measured_for(tmp_path, 6), process)
+    assert cluster.b.kill("raylet/raylet") == 1
+    try:
+        if on_loss == "go-on":
+            waited(lambda: not [line for line in cluster.b.processes().values() if "stand_in" in line], process)
+            time.sleep(20)
+            process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=180)[1]
+        assert process.returncode == (2 if on_loss == "stop" else 130), said
+        assert "was lost, and with it node-1 and node-3" in said
+        assert "Traceback" not in said
+        run = open_run(tmp_path / "live")
+        assert {"machine_lost", "missing_hosts", "cut_short"} <= {warning.kind for warning in run.manifest.warnings}
+        waited(lambda: not left(cluster))
+    finally:
+        cluster.b.end_processes()
+        cluster.start(cluster.b)
+
+
+@pytest.mark.slow
+def test_a_command_that_is_killed_leaves_nothing(cluster: Cluster, bed: Path, tmp_path: Path) -> None:
+    process = begin(cluster, bed, tmp_path, stand_in(tmp_path))
+    waited(lambda: measured_for(tmp_path, 2), process)
+    process.kill()
+    process.communicate()
+    waited(lambda: not left(cluster))
+    assert not (tmp_path / "live").exists()
+
+
+def test_what_was_left_on_machines_is_found_and_hosts_that_are_none_are_refused(
+    cluster: Cluster, bed: Path, tmp_path: Path
+) -> None:
+    """One process that no live cluster can reach any more is planted, and a run directory."""
+    hosts = hosts_file(tmp_path)
+    kept = tmp_path / "work" / "run-0"
+    kept.mkdir(parents=True)
+    shutil.copy(bed / "bed.json", kept)
+    planted = subprocess.Popen(
+        cluster.b.words("sleep", "9731"), env={**os.environ, MARK: "4194304:1"}, start_new_session=True
+    )
+    waited(lambda: left(cluster))
+    cleaned = cluster.slotmark("cluster", "clean", "--hosts", hosts)
+    assert cleaned.returncode == 0, cleaned.stderr
+    assert planted.wait(10) == -signal.SIGKILL
+    assert cleaned.stderr.count("1 processes ended") == 1
+    assert cleaned.stderr.count("no process was left") == 1
+    assert len(re.findall(rf"^\S+ \(198\.18\.0\.[12]\): {kept}$", cleaned.stdout, re.MULTILINE)) == 2
+    hosts.write_text(hosts.read_text().replace('"b"', '"c"'))
+    refused = cluster.slotmark("cluster", "run", bed, "--for", "10s", *options(hosts, tmp_path / "live"))
+    assert refused.returncode == 2
+    last = refused.stderr.splitlines()[-1]
+    assert last.startswith("slotmark: node-1: host=c: 0 nodes of the cluster have that, 1 expected.")
+    assert not (tmp_path / "live.logs").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "said"),
+    [
+        ("[node-0]\nmemory = '1GiB'", (), "node-0: no labels, so it isn't known which machine it is"),
+        ("[node-9]\nlabels = {host = 'a'}", (), "the bed has no host 'node-9'"),
+        ("[all]\nlabels = {host = 'a'}\n[node-0]\nlabel = 'a'", (), "unknown field"),
+        ("[all]\nlabels = {host = 'a'}", ("--rounds", "2"), "--engine ray: runs one cluster"),
+    ],
+)
+def test_files_of_hosts_that_say_too_little_or_too_much_are_refused(
+    bed: Path, tmp_path: Path, text: str, more: tuple[str, ...], said: str
+) -> None:
+    pytest.importorskip("ray")
+    hosts = tmp_path / "hosts.toml"
+    hosts.write_text(text)
+    refused = slotmark("cluster", "run", bed, "--for", "10s", *options(hosts, tmp_path / "live", *more))
+    assert refused.returncode == 2
+    assert said in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert [one.name for one in tmp_path.iterdir()] == ["hosts.toml"]

@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 
 from slotmark.benches.cluster.bed import Bed
-from slotmark.benches.cluster.live.elsewhere import Site
 from slotmark.benches.cluster.live.part import MEMORY_LOOK_S, HostLook, Load, Loaded, Look, Part, ShortMemoryError
 from slotmark.benches.cluster.live.plan import Request
 from slotmark.benches.cluster.live.readiness import (
@@ -19,6 +18,7 @@ from slotmark.benches.cluster.live.readiness import (
     refuse_unknown_logs,
     refuse_unmatched_tips,
 )
+from slotmark.benches.cluster.live.site import Site
 from slotmark.benches.cluster.live.watching import Agreement, Tip, Watch
 from slotmark.errors import TargetError
 from slotmark.metrics.catalogue import catalogue

@@ -14,7 +14,7 @@ from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.finishing import MeasuredHere
 from slotmark.benches.cluster.ingested import Ingested
 from slotmark.benches.cluster.live.cluster import Cluster, DiedError, Progress
-from slotmark.benches.cluster.live.elsewhere import Reach, Site, site_of
+from slotmark.benches.cluster.live.elsewhere import Reach, site_of
 from slotmark.benches.cluster.live.launching import WanStatistics
 from slotmark.benches.cluster.live.memory import Memory, memory_left
 from slotmark.benches.cluster.live.part import Part, Sampled, ShortMemoryError
@@ -22,6 +22,7 @@ from slotmark.benches.cluster.live.placing import asked, host_nodes, hosts_file
 from slotmark.benches.cluster.live.plan import Request
 from slotmark.benches.cluster.live.rundir import make_rundir
 from slotmark.benches.cluster.live.sampling import busyness
+from slotmark.benches.cluster.live.site import Site
 from slotmark.benches.cluster.live.waking import lateness, machine_warning
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.errors import TargetError

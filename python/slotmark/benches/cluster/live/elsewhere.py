@@ -1,4 +1,4 @@
-"""The place of a live cluster: on this machine, or on others, which get their parts of the bed and give back what they made of it."""
+"""A live cluster on other machines, which get their parts of the bed and give back what they made of it."""
 
 import os
 import shlex
@@ -6,31 +6,31 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from slotmark.benches.cluster.bed import Bed, Host
 from slotmark.benches.cluster.finishing import MeasuredHere
-from slotmark.benches.cluster.ingest import Looked, ingest, ingest_with
+from slotmark.benches.cluster.ingest import Looked, ingest_with
 from slotmark.benches.cluster.ingested import Ingested
 from slotmark.benches.cluster.live.beside import Beside, beside_table, beside_warnings
-from slotmark.benches.cluster.live.launching import end_leftovers
 from slotmark.benches.cluster.live.machine_clocks import Bounds, Offset, bounds, clock_warnings, clocks_table
-from slotmark.benches.cluster.live.machines import Here, Machines, There
+from slotmark.benches.cluster.live.machines import Machines, There
 from slotmark.benches.cluster.live.memory import Memory
 from slotmark.benches.cluster.live.part import Part, Setup
-from slotmark.benches.cluster.live.placing import Asked, Placed, hosts_file, place
+from slotmark.benches.cluster.live.placing import Asked, Placed, hosts_file
 from slotmark.benches.cluster.live.plan import Request, wan_plan
 from slotmark.benches.cluster.live.remote import CHUNK_BYTES, TABLES, Remote, supervised
 from slotmark.benches.cluster.live.rundir import LOOPBACK
+from slotmark.benches.cluster.live.site import OneMachine, Own
 from slotmark.benches.cluster.log_pieces import merged_accounts
 from slotmark.benches.cluster.requests import CLOCK_LIMIT_MS, IngestRequest
 from slotmark.engine.hosts import FOLDER, Wanted
 from slotmark.engine.station import Station
 from slotmark.errors import ArgumentError, BedError, LogError, TargetError
-from slotmark.run import MachineFacts, Run, machine_warnings
+from slotmark.run import Run, machine_warnings
 from slotmark.warnings import Warning
 from slotmark.words import counted, listed
 
@@ -73,130 +73,6 @@ BESIDE_SHARE, BESIDE_LEAST_S = 0.1, 3.0
 
 _SETTLE_S = 2.0
 """Time in which what was just started comes to rest."""
-
-
-class Site(Protocol):
-    """The machines that a cluster runs on.
-
-    Attributes:
-        machines: The machines.
-        folders: The run directory of each.
-        placed: The node of each host.
-        addresses: Where each host listens.
-        network: What the manifest has of the network.
-        before_s: Time between the beginning of the parts and the start of nodes.
-    """
-
-    machines: Machines
-    folders: dict[str, Path]
-    placed: dict[str, Placed]
-    addresses: dict[str, str]
-    network: str
-    before_s: float
-
-    @property
-    def output(self) -> list[str]:
-        """The places of nodes' output, in words."""
-        ...
-
-    def begun(self, folder: Path) -> AbstractContextManager[None]:
-        """Has all machines begin with their parts, of the run directory that was made here, and ends what is left of them at the end."""
-        ...
-
-    def removed(self) -> None:
-        """Removes the run directories of other machines, of which nothing is to be kept."""
-        ...
-
-    def own(self) -> "Own":
-        """Returns the entries of a run about its machines."""
-        ...
-
-    def ingest(self, request: IngestRequest, here: MeasuredHere) -> tuple[Run, Ingested]:
-        """Makes the run folder of the logs.
-
-        Raises:
-            LogError: There are no logs, or too many lines can't be read; nothing was written.
-            RunError: The run folder can't be written.
-        """
-        ...
-
-
-class Own(msgspec.Struct, frozen=True):
-    """Entries of a run on other machines about these.
-
-    Attributes:
-        machine: Facts about the first host's; None where it is this machine.
-        tables: Tables of the run, by name.
-        observed: Entries of the manifest.
-        warnings: What readers of figures must know.
-        clocks: Bounds of how far the clock of a host's machine is ahead of one of them, where that was measured.
-    """
-
-    machine: MachineFacts | None = None
-    tables: dict[str, pa.Table] = {}
-    observed: dict[str, object] = {}
-    warnings: list[Warning] = []
-    clocks: dict[str, Bounds] = {}
-
-
-class OneMachine:
-    """This machine."""
-
-    before_s = 0.0
-
-    def __init__(
-        self,
-        request: Request,
-        bed: Bed,
-        asked: Mapping[str, Asked],
-        memory: Callable[[], Memory],
-        tick: Callable[[], None],
-        on_remark: Callable[[str], None],
-    ) -> None:
-        self._bed, self._memory, self._tick, self._on_remark = bed, memory, tick, on_remark
-        self.network: str = request.network
-        self.placed = place(asked)
-        self._plan = wan_plan(bed, request.seed) if request.network == "wan" else None
-        self.addresses = {host.name: LOOPBACK if self._plan is None else host.host_addr for host in bed.hosts}
-        if ended := end_leftovers():
-            on_remark(f"{len(ended):,} processes were left by a live run that was killed; they were ended.")
-
-    @contextmanager
-    def begun(self, folder: Path) -> Iterator[None]:
-        """As of :class:`Site`."""
-        self.folders = {"": folder}
-        with Part(folder, self._memory, self._tick) as part:
-            self.machines = Machines({"": Here(part)}, dict.fromkeys(self.addresses, ""), self._tick)
-            part.begin(
-                Setup(
-                    hosts=self._bed.hosts,
-                    placed=self.placed,
-                    addresses=self.addresses,
-                    magic=self._bed.genesis.network_magic,
-                    plan=self._plan,
-                )
-            )
-            try:
-                yield
-            finally:
-                for remark in part.close():
-                    self._on_remark(remark)
-
-    def removed(self) -> None:
-        """As of :class:`Site`."""
-
-    @property
-    def output(self) -> list[str]:
-        """As of :class:`Site`."""
-        return list(map(str, self.folders.values()))
-
-    def own(self) -> Own:
-        """As of :class:`Site`."""
-        return Own()
-
-    def ingest(self, request: IngestRequest, here: MeasuredHere) -> tuple[Run, Ingested]:
-        """As of :class:`Site`."""
-        return ingest(request, here=here)
 
 
 class Elsewhere:

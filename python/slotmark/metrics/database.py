@@ -17,7 +17,6 @@ from threading import Lock
 from typing import Any
 
 import duckdb
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -25,6 +24,7 @@ from slotmark import _core
 from slotmark.cores import usable_cores
 from slotmark.errors import RunError
 from slotmark.metrics.entries import Native, Words
+from slotmark.metrics.members import LAST, Members, Piece, members_of, pieces_of
 from slotmark.run import Run
 from slotmark.run.folder import in_its_place
 from slotmark.run.storage import Folder, damaged_table
@@ -49,9 +49,6 @@ Beyond it they are kept as Parquet, of which a statement reads some rows at a ti
 
 BATCH_ROWS = 1 << 20
 """Rows of a result that is read in batches."""
-
-_LAST = "\U0010ffff" * 8
-"""A text above the names of members."""
 
 
 @lru_cache(maxsize=1_024)
@@ -125,9 +122,9 @@ class Database:
         self._numbered: dict[str, dict[str, str]] = {}
         self._shifts: dict[str, dict[str, int]] = {}
         self._shifted: dict[str, list[str]] = {}
-        self._kept: dict[str, list[_Piece]] = {}
+        self._kept: dict[str, list[Piece]] = {}
         self._rows: dict[str, int] = {}
-        self._together: list[_Piece] = []
+        self._together: list[Piece] = []
         self._members: list[str] = []
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
@@ -182,7 +179,7 @@ class Database:
             least = MEMBERS_AT_ONCE if rows * MEMBERS_AT_ONCE <= MOST_ROWS_AT_ONCE else 1
             at_once = max(least, int(ROWS_AT_ONCE / max(1.0, rows)))
             each = (names[start : start + at_once] for start in range(0, len(names), at_once))
-            self._together = [_Piece(some[0], some[-1], "", None) for some in each]
+            self._together = [Piece(some[0], some[-1], "", None) for some in each]
 
     def shift(self, column: str, sql: str) -> None:
         """Takes from the values of a column of this name, in tables opened from here on that have a member, what some SQL gives for the member."""
@@ -214,7 +211,7 @@ class Database:
         pieces = [piece for relation in kept for piece in self._kept[relation]]
         free = deque(self._workers)
 
-        def rows(some: _Members) -> pa.Table:
+        def rows(some: Members) -> pa.Table:
             worker = free.popleft()
             try:
                 with self._kept_rows(worker, {relation: some.rows_of(relation) for relation in kept}):
@@ -222,7 +219,7 @@ class Database:
             finally:
                 free.append(worker)
 
-        self._keep(name, _members_of([*self._together, *_pieces_of(tables, self._column), *pieces]), rows)
+        self._keep(name, members_of([*self._together, *pieces_of(tables, self._column), *pieces]), rows)
 
     def make_natively(self, name: str, native: Native) -> None:
         """Computes a table with compiled code, as few members at a time as files keep apart, in the order of members' names, and keeps it in a file.
@@ -246,7 +243,7 @@ class Database:
             self.run.fetch(table, columns)
         function = getattr(_core, native.function)
 
-        def rows(some: _Members) -> pa.Table:
+        def rows(some: Members) -> pa.Table:
             files = {table: [str(file) for file in some.rows_of(table)] for table in tables}
             members = [
                 (member, number, shifts.get(member, 0))
@@ -255,12 +252,12 @@ class Database:
             ]
             return _table_of(*function(files, members, some.only is not None, *arguments))
 
-        self._keep(name, _members_of(_pieces_of(tables, self._column)), rows)
+        self._keep(name, members_of(pieces_of(tables, self._column)), rows)
 
-    def _keep(self, name: str, members: "Sequence[_Members]", rows: "Callable[[_Members], pa.Table]") -> None:
+    def _keep(self, name: str, members: Sequence[Members], rows: Callable[[Members], pa.Table]) -> None:
         """Keeps in a file what is computed of each few members, in their order, and makes it known as a table."""
-        members = members or [_Members("", _LAST, [])]
-        found: list[_Piece] = []
+        members = members or [Members("", LAST, [])]
+        found: list[Piece] = []
         self._rows[name] = 0
         with ThreadPoolExecutor(len(self._workers)) as pool, ExitStack() as stack:
             pending: deque[Future[pa.Table]] = deque()
@@ -272,7 +269,7 @@ class Database:
                 )
                 table = pending.popleft().result()
                 self._rows[name] += table.num_rows
-                found += [_Piece(some.first, some.last, name, rows_at) for rows_at in write(table)]
+                found += [Piece(some.first, some.last, name, rows_at) for rows_at in write(table)]
         self._kept[name] = found
         with self._kept_rows(self._connection, {name: [piece.rows for piece in found]}):
             self.execute(f"CREATE VIEW {_identifier(name)} AS {self._of_kept(name)}")
@@ -376,7 +373,7 @@ class Database:
             by = f"CASE {_identifier(self._column)} {' '.join(f'WHEN {_quoted(member)} THEN {shift}' for member, shift in shifts.items())} ELSE 0 END"
         return f"{_identifier(column)} - {by} AS {_identifier(column)}"
 
-    def _of_members(self, members: "_Members", sql: str, tables: Mapping[str, list[Path]], kept: Sequence[str]) -> str:
+    def _of_members(self, members: Members, sql: str, tables: Mapping[str, list[Path]], kept: Sequence[str]) -> str:
         """SQL that gives members as numbers, and in which the names of tables and of relations made member by member mean the rows of some members."""
         named = {relation: self._of_kept(relation, members.rows_of(relation)) for relation in kept}
         for table, files in tables.items():
@@ -434,78 +431,6 @@ class Database:
         with self._kept_rows(self._connection, self._all_kept_in(sql)):
             self._fetch(sql)
             return self._connection.sql(sql).to_arrow_table()
-
-
-class _Piece(msgspec.Struct, frozen=True):
-    """Rows of some members, of a table or of a relation.
-
-    Attributes:
-        first: The lowest name of a member, or a text below it.
-        last: The highest name, or a text above it.
-        name: Name of the table or relation.
-        rows: A Parquet file, or the place of a batch in the Arrow file of a relation.
-    """
-
-    first: str
-    last: str
-    name: str
-    rows: Any
-
-
-class _Members(msgspec.Struct, frozen=True):
-    """Members whose rows lie apart from those of others, from the first name to the last."""
-
-    first: str
-    last: str
-    pieces: list[_Piece]
-
-    @property
-    def only(self) -> str | None:
-        """The member, where it is one."""
-        return self.first if self.first == self.last else None
-
-    def rows_of(self, name: str) -> list[Any]:
-        """Returns the files or batches that hold the rows of a table or relation."""
-        return [piece.rows for piece in self.pieces if piece.name == name]
-
-    def each_of(self, name: str) -> "list[_Members]":
-        """The members of which a table or relation has rows, as far apart as its files or batches keep them."""
-        return _members_of([piece for piece in self.pieces if piece.name == name])
-
-
-def _members_of(pieces: Sequence[_Piece]) -> list[_Members]:
-    """Pieces put together so that no member is in two groups, in the order of members' names."""
-    found: list[_Members] = []
-    for piece in sorted(pieces, key=lambda piece: (piece.first, piece.last)):
-        if found and piece.first <= found[-1].last:
-            last = max(piece.last, found[-1].last)
-            found[-1] = _Members(found[-1].first, last, [*found[-1].pieces, piece])
-        else:
-            found.append(_Members(piece.first, piece.last, [piece]))
-    return found
-
-
-def _pieces_of(tables: Mapping[str, Sequence[Path]], member: str) -> list[_Piece]:
-    """The files of tables that have rows, with their members."""
-    return [
-        _Piece(*span, table, file)
-        for table, files in tables.items()
-        for file in files
-        if (span := _span_of(file, member)) is not None
-    ]
-
-
-def _span_of(file: Path, member: str) -> tuple[str, str] | None:
-    """The lowest and the highest member in a Parquet file, by its own statistics; from the first to the last of all where they are missing; None without rows."""
-    metadata = pq.read_metadata(file)
-    if not metadata.num_rows:
-        return None
-    column = metadata.schema.names.index(member)
-    groups = [metadata.row_group(place).column(column).statistics for place in range(metadata.num_row_groups)]
-    found = [one for one in groups if one is not None and one.has_min_max and not one.null_count]
-    if not found or len(found) < len(groups):
-        return "", _LAST
-    return min(one.min for one in found), max(one.max for one in found)
 
 
 def _scans(plan: list[dict[str, Any]]) -> Iterator[tuple[set[str], str]]:

@@ -44,10 +44,17 @@ class Stopped(KeyboardInterrupt):
 
 
 def main() -> None:
-    """Runs the command line; exits 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP, 2 where memory or threads are short, from the first moment on."""
+    """Runs the command line; exits 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP, 2 where memory or threads are short, from the first moment on.
+
+    A signal that comes when the command is over changes nothing; a second one ends what is left of the process.
+    """
     by = [signal.SIGINT]
+    is_over = False
 
     def stop(number: int, _frame: FrameType | None) -> None:
+        if is_over:
+            signal.signal(number, signal.SIG_DFL)
+            return
         if number != signal.SIGINT:
             signal.signal(number, signal.SIG_IGN)  # a second one must not stop the tidying up
         by[0] = signal.Signals(number)
@@ -64,9 +71,30 @@ def main() -> None:
         threading.Timer(0.01, os.kill, (os.getpid(), by[0])).start()
 
     sys.unraisablehook = dropped
-    for number in STOPS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
-            signal.signal(number, stop)
+    try:
+        try:
+            for number in STOPS:
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
+                    signal.signal(number, stop)
+            _run()
+        finally:
+            is_over = True
+    except (KeyboardInterrupt, MemoryError, RuntimeError, ImportError) as error:
+        is_over = True
+        if isinstance(error, KeyboardInterrupt) or str(error) == _INTERRUPTED:
+            sys.stderr.write("slotmark: interrupted; nothing was left half-written.\n")
+            sys.exit(128 + by[0])
+        if "--debug" in sys.argv or not (
+            isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
+        ):
+            raise
+        sys.stderr.write(
+            "slotmark: there is not enough memory. End other programs, or raise the limit of this one (`ulimit -v`, or its container's).\n"
+        )
+        sys.exit(2)
+
+
+def _run() -> None:
     # Read when Arrow is loaded: its own pool keeps for each thread what that freed, and reserves 1 GiB of addresses.
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
     sys.meta_path.insert(0, _WithoutPandas)
@@ -81,18 +109,6 @@ def main() -> None:
         from slotmark.cli import main as command  # noqa: PLC0415 - most of a command's first moments are this import
 
         command()
-    except (KeyboardInterrupt, MemoryError, RuntimeError, ImportError) as error:
-        if isinstance(error, KeyboardInterrupt) or str(error) == _INTERRUPTED:
-            sys.stderr.write("slotmark: interrupted; nothing was left half-written.\n")
-            sys.exit(128 + by[0])
-        if "--debug" in sys.argv or not (
-            isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
-        ):
-            raise
-        sys.stderr.write(
-            "slotmark: there is not enough memory. End other programs, or raise the limit of this one (`ulimit -v`, or its container's).\n"
-        )
-        sys.exit(2)
     finally:
         sys.meta_path.remove(_WithoutPandas)
 

@@ -243,3 +243,29 @@ slotmark.__main__.main()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (143, "slotmark: interrupted; nothing was left half-written.\n")
+
+
+_AT_ITS_END = """
+import atexit, os, signal, sys
+from slotmark.__main__ import main
+
+class Finders(list):
+    def remove(self, finder):
+        super().remove(finder)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+if sys.argv[1] == "while it ends":
+    sys.meta_path = Finders(sys.meta_path)
+else:
+    atexit.register(lambda: (os.kill(os.getpid(), signal.SIGTERM), print("to its end", flush=True)))
+sys.argv[1:] = ["--version"]
+main()
+"""
+
+
+@pytest.mark.parametrize(("when", "code"), [("while it ends", 143), ("when it is over", 0)])
+def test_a_signal_at_the_very_end_is_no_traceback(when: str, code: int) -> None:
+    done = subprocess.run([sys.executable, "-c", _AT_ITS_END, when], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stderr == ("" if code == 0 else "slotmark: interrupted; nothing was left half-written.\n")
+    assert ("to its end" in done.stdout) == (code == 0)

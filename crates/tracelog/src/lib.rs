@@ -32,6 +32,8 @@ mod table_file;
 mod tables;
 mod time;
 #[cfg(feature = "ingest")]
+mod words;
+#[cfg(feature = "ingest")]
 mod written;
 
 #[cfg(feature = "ingest")]

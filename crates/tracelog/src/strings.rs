@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use parquet::data_type::ByteArray;
+use crate::words::Words;
 
 /// The number of a string in its [`Strings`].
 pub(crate) type Id = i32;
@@ -18,7 +18,7 @@ pub(crate) type EndMap<K, V> = HashMap<K, V, BuildHasherDefault<End>>;
 #[derive(Default)]
 pub(crate) struct Strings {
     ids: Map<Box<[u8]>, Id>,
-    all: Vec<ByteArray>,
+    words: Words,
 }
 
 impl Strings {
@@ -27,16 +27,15 @@ impl Strings {
         if let Some(&id) = self.ids.get(text) {
             return id;
         }
-        let id = self.all.len() as Id;
+        let id = self.ids.len() as Id;
         self.ids.insert(text.into(), id);
-        self.all.push(String::from_utf8_lossy(text).into_owned().into_bytes().into());
+        self.words.push(String::from_utf8_lossy(text).into_owned().into_bytes());
         id
     }
 
-    /// The string of a number, without a copy.
-    #[inline]
-    pub(crate) fn of(&self, id: Id) -> ByteArray {
-        self.all[id as usize].clone()
+    /// All strings by their numbers.
+    pub(crate) const fn words(&self) -> &Words {
+        &self.words
     }
 }
 

@@ -10,12 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::page::{CompressedPage, PageWriteSpec, PageWriter};
-use parquet::column::writer::{ColumnWriter, get_column_writer};
-use parquet::data_type::ByteArray;
+use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::{ColumnDescPtr, Type, TypePtr};
+
+use crate::strings::{Id, Strings};
+use crate::words::{Extremes, Worded, Words, described, numbers_of, properties_of_numbers};
 
 /// A column of a table: its name, and the values of rows.
 #[derive(Clone, Debug)]
@@ -33,7 +35,8 @@ enum Values {
     /// Whole numbers from 0 on, by their bits.
     Unsigned(Vec<i64>),
     Real(Vec<f64>),
-    Text(Vec<ByteArray>),
+    /// Words by their numbers.
+    Text(Vec<Id>, Words),
     Flag(Vec<bool>),
 }
 
@@ -62,25 +65,27 @@ impl Column {
 
     /// A column of texts.
     pub fn text<'a>(name: &'static str, values: impl Iterator<Item = &'a str>) -> Self {
-        let mut shared = Shared::default();
-        Self::words(name, values.map(|value| shared.of(value)))
+        let mut numbered = Numbered::default();
+        let numbers: Vec<Id> = values.map(|value| numbered.of(value)).collect();
+        Self::words(name, numbers.into_iter(), numbered.strings.words())
     }
 
     /// A column of texts, of which some may be missing.
     pub fn optional_text<'a>(name: &'static str, values: impl Iterator<Item = Option<&'a str>>) -> Self {
-        let mut shared = Shared::default();
-        Self::optional_words(name, values.map(|value| value.map(|value| shared.of(value))))
+        let mut numbered = Numbered::default();
+        let numbers: Vec<Option<Id>> = values.map(|value| value.map(|value| numbered.of(value))).collect();
+        Self::optional_words(name, numbers.into_iter(), numbered.strings.words())
     }
 
-    /// A column of texts that are shared with whoever has them.
-    pub(crate) fn words(name: &'static str, values: impl Iterator<Item = ByteArray>) -> Self {
-        Self { name, values: Values::Text(values.collect()), there: None }
+    /// A column of words by their numbers.
+    pub(crate) fn words(name: &'static str, numbers: impl Iterator<Item = Id>, words: &Words) -> Self {
+        Self { name, values: Values::Text(numbers.collect(), words.clone()), there: None }
     }
 
     /// The same, of which some may be missing.
-    pub(crate) fn optional_words(name: &'static str, values: impl Iterator<Item = Option<ByteArray>>) -> Self {
-        let (values, there) = some(values);
-        Self { name, values: Values::Text(values), there }
+    pub(crate) fn optional_words(name: &'static str, numbers: impl Iterator<Item = Option<Id>>, words: &Words) -> Self {
+        let (numbers, there) = some(numbers);
+        Self { name, values: Values::Text(numbers, words.clone()), there }
     }
 
     /// A column of yes and no.
@@ -100,7 +105,15 @@ impl Column {
 
     /// True where the values are texts.
     pub(crate) const fn is_text(&self) -> bool {
-        matches!(self.values, Values::Text(_))
+        self.dictionary().is_some()
+    }
+
+    /// The words of its texts.
+    const fn dictionary(&self) -> Option<&Words> {
+        match &self.values {
+            Values::Text(_, words) => Some(words),
+            _ => None,
+        }
     }
 
     /// The column as one in which values may be missing, whether or not any is.
@@ -122,7 +135,7 @@ impl Column {
             Values::Whole(_) => (Physical::INT64, None),
             Values::Unsigned(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
             Values::Real(_) => (Physical::DOUBLE, None),
-            Values::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Values::Text(..) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
             Values::Flag(_) => (Physical::BOOLEAN, None),
         };
         let repetition = if self.there.is_some() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
@@ -138,7 +151,7 @@ impl Column {
                 out.write_batch(&values[from..end], there, None)
             }
             (Values::Real(values), ColumnWriter::DoubleColumnWriter(out)) => out.write_batch(&values[from..end], there, None),
-            (Values::Text(values), ColumnWriter::ByteArrayColumnWriter(out)) => out.write_batch(&values[from..end], there, None),
+            (Values::Text(numbers, _), ColumnWriter::Int32ColumnWriter(out)) => out.write_batch(&numbers[from..end], there, None),
             (Values::Flag(values), ColumnWriter::BoolColumnWriter(out)) => out.write_batch(&values[from..end], there, None),
             _ => return Err(ParquetError::General(format!("column {} is of another type than before", self.name))),
         }?;
@@ -151,21 +164,24 @@ impl Values {
         match self {
             Self::Whole(values) | Self::Unsigned(values) => values.len(),
             Self::Real(values) => values.len(),
-            Self::Text(values) => values.len(),
+            Self::Text(numbers, _) => numbers.len(),
             Self::Flag(values) => values.len(),
         }
     }
 }
 
-/// Texts of rows; the same text in rows that follow each other is kept once.
+/// Texts of rows by numbers; a text that follows itself isn't looked up.
 #[derive(Default)]
-struct Shared(Option<ByteArray>);
+struct Numbered<'a> {
+    strings: Strings,
+    last: Option<(&'a str, Id)>,
+}
 
-impl Shared {
-    fn of(&mut self, text: &str) -> ByteArray {
-        match &self.0 {
-            Some(last) if last.data() == text.as_bytes() => last.clone(),
-            _ => self.0.insert(text.into()).clone(),
+impl<'a> Numbered<'a> {
+    fn of(&mut self, text: &'a str) -> Id {
+        match self.last {
+            Some((last, number)) if last == text => number,
+            _ => self.last.insert((text, self.strings.id(text.as_bytes()))).1,
         }
     }
 }
@@ -184,6 +200,7 @@ fn some<T>(values: impl Iterator<Item = Option<T>>) -> (Vec<T>, Option<Vec<i16>>
 pub(crate) struct TableFile {
     file: SerializedFileWriter<File>,
     properties: WriterPropertiesPtr,
+    of_numbers: WriterPropertiesPtr,
     /// The columns of the row group that grows.
     group: Vec<Chunk>,
     /// Its rows.
@@ -198,9 +215,10 @@ impl TableFile {
     pub(crate) fn create(path: &Path, columns: &[Column], properties: WriterProperties) -> Result<Self, ParquetError> {
         let fields = columns.iter().map(Column::kind).collect::<Result<_, _>>()?;
         let schema = Type::group_type_builder("rows").with_fields(fields).build()?;
+        let of_numbers = properties_of_numbers(&properties);
         let properties = Arc::new(properties);
         let file = SerializedFileWriter::new(File::create_new(path)?, Arc::new(schema), properties.clone())?;
-        Ok(Self { file, properties, group: Vec::new(), rows: 0 })
+        Ok(Self { file, properties, of_numbers, group: Vec::new(), rows: 0 })
     }
 
     /// Adds rows.
@@ -217,12 +235,16 @@ impl TableFile {
         let mut from = 0;
         while from < rows {
             if self.group.is_empty() {
-                let descriptions = self.file.schema_descr().columns();
-                self.group = descriptions.iter().map(|column| Chunk::new(column.clone(), self.properties.clone())).collect();
+                let descriptions = self.file.schema_descr().columns().iter().zip(columns);
+                let chunk = |(description, column): (&ColumnDescPtr, &Column)| match column.dictionary() {
+                    Some(words) => Chunk::of_words(description, &self.of_numbers, words),
+                    None => Ok(Chunk::of_values(description, &self.properties)),
+                };
+                self.group = descriptions.map(chunk).collect::<Result<_, _>>()?;
             }
             let to = rows.min(from + most - self.rows);
             for ((column, chunk), first) in columns.iter().zip(&mut self.group).zip(&mut froms) {
-                *first = column.write(from..to, *first, &mut chunk.writer)?;
+                *first = chunk.write(column, from..to, *first)?;
             }
             self.rows += to - from;
             from = to;
@@ -239,9 +261,9 @@ impl TableFile {
             return Ok(());
         }
         let mut group = self.file.next_row_group()?;
-        for Chunk { writer, pages } in self.group.drain(..) {
-            let closed = writer.close()?;
-            group.append_column(&pages.take()?, closed)?;
+        for chunk in self.group.drain(..) {
+            let (pages, closed) = chunk.close(&self.properties)?;
+            group.append_column(&pages, closed)?;
         }
         group.close()?;
         self.rows = 0;
@@ -263,12 +285,51 @@ impl TableFile {
 struct Chunk {
     writer: ColumnWriter<'static>,
     pages: Pages,
+    words: Option<ChunkOfWords>,
+}
+
+/// What a column of words has beside the writer of their numbers.
+struct ChunkOfWords {
+    column: ColumnDescPtr,
+    words: Words,
+    extremes: Arc<Mutex<Extremes>>,
+    /// Rows without a word.
+    gaps: u64,
 }
 
 impl Chunk {
-    fn new(column: ColumnDescPtr, properties: WriterPropertiesPtr) -> Self {
+    fn of_values(column: &ColumnDescPtr, properties: &WriterPropertiesPtr) -> Self {
         let pages = Pages::default();
-        Self { writer: get_column_writer(column, properties, Box::new(pages.clone())), pages }
+        Self { writer: get_column_writer(column.clone(), properties.clone(), Box::new(pages.clone())), pages, words: None }
+    }
+
+    fn of_words(column: &ColumnDescPtr, of_numbers: &WriterPropertiesPtr, words: &Words) -> Result<Self, ParquetError> {
+        let (pages, words, extremes) = (Pages::default(), words.clone(), Arc::<Mutex<Extremes>>::default());
+        let worded = Worded { pages: pages.clone(), words: words.clone(), extremes: extremes.clone() };
+        let writer = get_column_writer(numbers_of(column)?, of_numbers.clone(), Box::new(worded));
+        Ok(Self { writer, pages, words: Some(ChunkOfWords { column: column.clone(), words, extremes, gaps: 0 }) })
+    }
+
+    /// Writes some rows of a column, as [`Column::write`] does.
+    fn write(&mut self, column: &Column, rows: Range<usize>, from: usize) -> Result<usize, ParquetError> {
+        let end = column.write(rows.clone(), from, &mut self.writer)?;
+        match (&mut self.words, column.dictionary()) {
+            (Some(own), Some(words)) if own.words.is(words) => own.gaps += (rows.len() - (end - from)) as u64,
+            (None, None) => {}
+            _ => return Err(ParquetError::General(format!("column {} has other words than before", column.name))),
+        }
+        Ok(end)
+    }
+
+    /// All pages, and what is known of them.
+    fn close(self, properties: &WriterProperties) -> Result<(Bytes, ColumnCloseResult), ParquetError> {
+        let mut closed = self.writer.close()?;
+        if let Some(ChunkOfWords { column, extremes, gaps, .. }) = self.words {
+            let statistics = properties.statistics_enabled(column.path());
+            let extremes = extremes.lock().unwrap_or_else(PoisonError::into_inner).take();
+            closed.metadata = described(column, &closed.metadata, statistics, extremes, gaps)?;
+        }
+        Ok((self.pages.take()?, closed))
     }
 }
 

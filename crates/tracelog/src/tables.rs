@@ -60,10 +60,10 @@ macro_rules! row {
         Column::real(stringify!($name), $rows.iter().map(|row| row.$name))
     };
     (@column Word, $rows:ident, $name:ident, $strings:ident) => {
-        Column::words(stringify!($name), $rows.iter().map(|row| $strings.of(row.$name)))
+        Column::words(stringify!($name), $rows.iter().map(|row| row.$name), $strings.words())
     };
     (@column Text, $rows:ident, $name:ident, $strings:ident) => {
-        Column::optional_words(stringify!($name), $rows.iter().map(|row| row.$name.map(|id| $strings.of(id))))
+        Column::optional_words(stringify!($name), $rows.iter().map(|row| row.$name), $strings.words())
     };
 }
 
@@ -262,6 +262,9 @@ impl<R: Row> Part<R> {
     #[inline]
     fn push(&mut self, row: R, strings: &Strings) -> Result<(), ParquetError> {
         self.in_order &= self.held.last().is_none_or(|last| last.ts_ns() <= row.ts_ns());
+        if self.held.is_empty() {
+            self.held.reserve_exact(2 * WINDOW); // address space alone: memory comes with rows
+        }
         self.held.push(row);
         if self.held.len() >= 2 * WINDOW { self.write(WINDOW, strings) } else { Ok(()) }
     }

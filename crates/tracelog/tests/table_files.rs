@@ -70,3 +70,32 @@ fn columns_of_different_lengths_are_an_error() {
     let columns = vec![Column::whole("one", [1, 2].into_iter()), Column::optional("other", [None].into_iter())];
     assert!(write_table(folder.path(), "table", columns).is_err());
 }
+
+#[test]
+fn words_may_be_other_ones_in_each_row_and_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Together more than Parquet's writers have in a dictionary.
+    let words: Vec<String> = (0..30_000).map(|row| format!("{:0>64}", row * 7 % 30_000)).collect();
+    let there = |row: usize| (row % 3 != 1).then(|| words[row].as_str());
+    let columns = vec![
+        Column::text("each", words.iter().map(String::as_str)),
+        Column::optional_text("some", (0..words.len()).map(there)),
+        Column::optional_text("none", words.iter().map(|_| None)),
+    ];
+    write_part(folder.path(), "table", 0, columns).expect("a table");
+    let file = part(folder.path(), "table", 0);
+    for (place, row) in file.get_row_iter(None).expect("rows").enumerate() {
+        let row = row.expect("a row");
+        assert_eq!(row.get_string(0).ok(), Some(&words[place]));
+        assert_eq!(row.get_string(1).ok().map(String::as_str), there(place));
+        assert!(row.get_string(2).is_err());
+    }
+    let group = file.metadata().row_group(0);
+    let of = |column: usize| group.column(column).statistics().expect("statistics");
+    assert_eq!(
+        (of(0).min_bytes_opt(), of(0).max_bytes_opt()),
+        (Some(format!("{:0>64}", 0).as_bytes()), Some(format!("{:0>64}", 29_999).as_bytes()))
+    );
+    assert_eq!([0, 1, 2].map(|column| of(column).null_count_opt()), [Some(0), Some(10_000), Some(30_000)]);
+    assert!(of(2).min_bytes_opt().is_none());
+}

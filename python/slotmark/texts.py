@@ -51,9 +51,27 @@ def read_toml(file: Path) -> dict[str, Any]:
 
     Raises:
         OSError: As :func:`content_of`.
-        tomllib.TOMLDecodeError: It is no TOML, or nested deeper than any reader goes; UnicodeDecodeError where it is no UTF-8.
+        tomllib.TOMLDecodeError: As :func:`parsed_toml`; UnicodeDecodeError where it is no UTF-8.
     """
-    text = content_of(file, MOST_TOML_BYTES).decode("utf-8").replace("\r\n", "\n")
+    return parsed_toml(toml_text(file))
+
+
+def toml_text(file: Path) -> str:
+    """Returns the text of a TOML file.
+
+    Raises:
+        OSError: As :func:`content_of`.
+        UnicodeDecodeError: It is no UTF-8.
+    """
+    return content_of(file, MOST_TOML_BYTES).decode("utf-8").replace("\r\n", "\n")
+
+
+def parsed_toml(text: str) -> dict[str, Any]:
+    """Returns what a text of TOML holds.
+
+    Raises:
+        tomllib.TOMLDecodeError: It is no TOML, or nested deeper than any reader goes.
+    """
     try:
         return tomllib.loads(text)
     except RecursionError:

@@ -94,6 +94,8 @@ def test_a_profile_extends_one_beside_it_or_a_shipped_one(tmp_path: Path) -> Non
         ('extends = "mine"\n', "extends itself"),
         ('extends = "nowhere"\n', "nowhere"),
         ("[forging\n", "mend the TOML"),
+        ("x = " + "[" * 200_000, "nested too deep; mend the TOML"),
+        ("x = " + "{a=" * 200_000, "nested too deep; mend the TOML"),
         ('extends = "value-only-10.5"\n[forging]\nledger_tick = { mean = 40 }\n', "forging.ledger_tick.mean"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tracemalloc
 from pathlib import Path
 
 import pyarrow as pa
@@ -154,6 +155,18 @@ def test_a_bad_file_is_refused_with_file_and_row_in_one_line(tmp_path: Path, kin
     assert "\n" not in str(raised.value)
     assert str(raised.value).startswith(str(tmp_path / "process-1.csv"))
     assert not list(tmp_path.glob("*run*"))
+
+
+def test_a_file_of_line_ends_takes_no_more_memory_than_itself(tmp_path: Path) -> None:
+    file = tmp_path / "lines.csv"
+    file.write_text(LINES[0] + "\n" * (2 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ImportFileError, match=r"line 2: 1 field, expected 16 to 19"):
+            read_file(file)
+        assert tracemalloc.get_traced_memory()[1] < 10 * file.stat().st_size
+    finally:
+        tracemalloc.stop()
 
 
 def test_other_blocks_in_another_process_are_refused(tmp_path: Path) -> None:

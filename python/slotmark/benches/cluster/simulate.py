@@ -11,6 +11,7 @@ from slotmark import _core
 from slotmark.cores import usable_cores
 from slotmark.engine import Piece, Progress, local
 from slotmark.errors import SimulationError, did_you_mean
+from slotmark.texts import parsed_toml, toml_text
 
 PROFILES = Path(__file__).parent / "profiles"
 """The shipped profiles."""
@@ -139,8 +140,8 @@ def profile_layers(profile: str | Path, base: str | Path | None = None) -> list[
             )
         seen.append(path)
         try:
-            text = path.read_text(encoding="utf-8")
-            extended = tomllib.loads(text).get("extends", base if path == given else None)
+            text = toml_text(path)
+            extended = parsed_toml(text).get("extends", base if path == given else None)
         except (OSError, UnicodeDecodeError) as error:
             raise SimulationError(f"{path}: {error}; expected a profile, TOML in UTF-8.") from error
         except tomllib.TOMLDecodeError as error:

@@ -3,6 +3,8 @@
 The header's last name, literally ``...era-specific stats``, stands for two or three further fields a row: rows are ragged.
 """
 
+import io
+
 import numpy as np
 
 from slotmark.benches.ledger.recorded import (
@@ -44,14 +46,18 @@ def read_tab_separated(path: str, data: bytes) -> Recorded:
     if not body.endswith(b"\n"):
         last = _FIRST_ROW + body.count(b"\n")
         refuse(f"{path}, line {last}", "the last row doesn't end with a line end", _CUT)
-    lines = body[:-1].split(b"\n")
     named = [name for name in names if name != ERA]
-    rows = [line.split(b"\t") for line in lines]
     most = len(named) + (len(STATISTICS) if ERA in names else 0)
     clean = not body.translate(None, _NUMBERS)
-    for index, row in enumerate(rows):
+    rows, end = [], 0
+    for index, line in enumerate(
+        io.BytesIO(body)
+    ):  # line by line: of a file that is none, no more is kept than up to its first fault
+        end += len(line)
+        row = line[:-1].split(b"\t")
         if not (clean and len(named) <= len(row) <= most and all(row)):
-            _refuse_row(f"{path}, line {_FIRST_ROW + index}", names, row, len(named), most, index == len(rows) - 1)
+            _refuse_row(f"{path}, line {_FIRST_ROW + index}", names, row, len(named), most, end == len(body))
+        rows.append(row)
     columns = {}
     for place, name in enumerate(named):
         if name in FIELDS:

@@ -140,11 +140,18 @@ def _cut(file: Path, chance: random.Random) -> str:
 
 
 def _nested(file: Path, chance: random.Random) -> str:
-    """Opens far more lists or tables than any file has, at a place between two characters."""
+    """Opens far more lists or tables than any file has: where a value stands on a line of its own, or between any two characters."""
     whole = file.read_bytes()
-    opening = chance.choice((b"[", b"{", b'{"a":', b"[[a]]\n", b"a."))
-    at = chance.randrange(len(whole))
-    file.write_bytes(whole[:at] + opening * DEEP + whole[at:])
+    if file.suffix == ".toml" and chance.random() < 0.7:
+        opening, at = chance.choice((b"[", b"{a=")), whole.rfind(b"\n", 0, chance.randrange(len(whole))) + 1
+        before = b"x = "
+    else:
+        opening, at, before = (
+            chance.choice((b"[", b"{", b'{"a":', b"[[a]]\n", b"a.")),
+            chance.randrange(len(whole)),
+            b"",
+        )
+    file.write_bytes(whole[:at] + before + opening * DEEP + whole[at:])
     return f"{opening.decode()!r} {DEEP:,} times at {at:,}"
 
 
@@ -218,6 +225,7 @@ def _no_file(file: Path, chance: random.Random) -> str:
 
 WAYS: tuple[Callable[[Path, random.Random], str], ...] = (
     _cut,
+    _nested,
     _nested,
     _huge,
     _member,

@@ -30,6 +30,18 @@ def starts_others(pipe: Connection) -> None:
     pipe.recv()
 
 
+def starts_one_that_is_interrupted(pipe: Connection) -> None:
+    """Starts a child that ends by SIGINT, and answers with how it ended."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"], stdout=subprocess.PIPE
+    )
+    assert child.stdout
+    child.stdout.readline()
+    child.send_signal(signal.SIGINT)
+    pipe.send([-child.wait(60)])
+    pipe.recv()
+
+
 def hangs(pipe: Connection) -> None:
     """Doesn't look at the pipe."""
     pipe.send([os.getpid()])
@@ -93,11 +105,35 @@ def test_one_that_does_not_listen_ends_by_the_kernel_s_signal() -> None:
     until(lambda: not any(map(runs, pids)))
 
 
+def test_all_ends_where_the_starter_s_children_are_killed() -> None:
+    """As by Ray, when a worker loses its node."""
+    starter, pids = begun("starts_others")
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(starter.pid)], capture_output=True, text=True, check=True
+    )
+    children = [int(word) for word in listed.stdout.split()]
+    assert children
+    assert not set(children) & set(pids)
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+    until(lambda: not any(map(runs, pids)))
+    starter.kill()
+    starter.communicate()
+
+
 def test_it_is_stopped_by_the_end_of_the_pipe() -> None:
     starter, pids = begun("starts_others", "stops")
     assert starter.stdout
     assert starter.stdout.readline() == "stopped\n"
     assert not any(map(runs, pids))
+    starter.kill()
+    starter.communicate()
+
+
+def test_what_it_starts_does_not_ignore_an_interrupt() -> None:
+    """A node ends by SIGINT."""
+    starter, ended_by = begun("starts_one_that_is_interrupted")
+    assert ended_by == [signal.SIGINT]
     starter.kill()
     starter.communicate()
 

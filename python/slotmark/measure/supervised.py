@@ -1,10 +1,10 @@
 """A process that answers at the end of a pipe, and ends with the process that started it, with all that it has started itself.
 
-It isn't in reach of whoever ends the other's process group or session. It ends by the first of: the kernel's signal that its starter has ended; the end of the pipe,
-which only its starter holds; being asked to. Then it kills all of its descendants, those in sessions of their own too: as long as it lives the kernel makes it
+It isn't in reach of whoever ends the other's process group, session or children, as Ray does: between the two is a shell that waits. It ends by the first of:
+the kernel's signal that this shell has ended; the end of the pipe, which only its starter holds; being asked to. Then it kills all of its descendants, those in sessions of their own too: as long as it lives the kernel makes it
 the parent of what loses its own.
 
-``python -m slotmark.measure.supervised PIPE STARTER MODULE FUNCTION`` is that process.
+``python -m slotmark.measure.supervised PIPE MODULE FUNCTION PARENT`` is that process.
 """
 
 import ctypes
@@ -31,6 +31,9 @@ _TIDYING_S = 20.0
 """Time that the function has, once it is told to end, before all is killed without it."""
 
 
+_SHELL = '"$@" $$ & wait'
+
+
 class Supervised:
     """The process, from its start to its end.
 
@@ -40,7 +43,7 @@ class Supervised:
 
     Attributes:
         pipe: This process's end of the pipe.
-        pid: The id of the process.
+        pid: The id of the shell between the two.
     """
 
     def __init__(self, serve: Callable[[Connection], None]) -> None:
@@ -48,11 +51,14 @@ class Supervised:
         with theirs:
             self._process = subprocess.Popen(
                 [
+                    "/bin/sh",
+                    "-c",
+                    _SHELL,
+                    "sh",
                     sys.executable,
                     "-m",
                     __name__,
                     str(theirs.fileno()),
-                    str(os.getpid()),
                     serve.__module__,
                     serve.__name__,
                 ],
@@ -79,6 +85,10 @@ def _stop(number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _let_be(_number: int, _frame: FrameType | None) -> None:
+    """Ignores a signal; processes that are started don't, as they would if it were ignored by the kernel."""
+
+
 def _end_with_pipe(pipe: int) -> None:
     """Waits for the end of the pipe; has the function stop then, and after a time ends all without it."""
     waiting = poll()
@@ -92,15 +102,16 @@ def _end_with_pipe(pipe: int) -> None:
 
 def main(arguments: list[str]) -> None:
     """Serves, until the pipe or its starter ends."""
-    pipe, starter, module, function = arguments
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipe, module, function, parent = arguments
+    for number in (signal.SIGINT, signal.SIGQUIT):  # a shell has those that it doesn't wait for ignore them
+        signal.signal(number, _let_be)
     signal.signal(signal.SIGTERM, _stop)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     adopt_orphans(on=True)
     try:
         with suppress(KeyboardInterrupt):  # there is one at most
             with suppress(KeyboardInterrupt, EOFError, OSError):
-                if os.getppid() == int(starter):  # else it ended before the kernel was asked
+                if os.getppid() == int(parent):  # else it ended before the kernel was asked
                     threading.Thread(target=_end_with_pipe, args=(int(pipe),), daemon=True).start()
                     getattr(importlib.import_module(module), function)(Connection(int(pipe)))
             signal.signal(signal.SIGTERM, signal.SIG_IGN)

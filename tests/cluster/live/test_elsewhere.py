@@ -92,7 +92,7 @@ def test_a_cluster_on_two_machines_is_the_run_of_all_its_logs(cluster: Cluster, 
         "machine_clocks_unknown",
         "clocks_disagree",
     }
-    assert not kinds & {"no_workload", "workload_broke", "node_died", "cut_short"}
+    assert not kinds & {"no_workload", "workload_broke", "node_died", "node_killed", "cut_short"}
     assert run.table("submissions").num_rows > 50
     machines = {row["machine"]: row["hosts"] for row in run.table("machines").to_pylist()}
     assert sorted(machines.values()) == ["node-0,node-2", "node-1,node-3"]
@@ -200,6 +200,7 @@ def test_a_machine_whose_worker_is_killed_leaves_nothing_and_the_run_goes_on(
     assert "node-1, node-3" in found["machine_lost"].text
     assert "node-1" in found["missing_hosts"].text
     assert "cut_short" in found  # by the signal
+    assert "node_killed" not in found
     assert {row["host"] for row in run.table("hosts").to_pylist()} == {"node-0", "node-2"}
     assert [row["is_lost"] for row in run.table("machines").to_pylist()] == [False, True]
     assert not left(cluster)

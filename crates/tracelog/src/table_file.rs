@@ -288,7 +288,7 @@ struct Chunk {
     words: Option<ChunkOfWords>,
 }
 
-/// What a column of words has beside the writer of their numbers.
+/// The parts of a column of words beside the writer of their numbers.
 struct ChunkOfWords {
     column: ColumnDescPtr,
     words: Words,

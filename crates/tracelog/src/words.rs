@@ -69,7 +69,7 @@ pub(crate) fn numbers_of(column: &ColumnDescPtr) -> Result<ColumnDescPtr, Parque
     Ok(Arc::new(descriptor))
 }
 
-/// How numbers of words are written: always by a dictionary, of whatever size, and without statistics of what are only numbers.
+/// The properties by which numbers of words are written: always by a dictionary, of whatever size, and without statistics of what are only numbers.
 pub(crate) fn properties_of_numbers(properties: &WriterProperties) -> WriterPropertiesPtr {
     let of_numbers = properties.clone().into_builder().set_dictionary_page_size_limit(usize::MAX);
     Arc::new(of_numbers.set_statistics_enabled(EnabledStatistics::None).build())
@@ -82,7 +82,7 @@ pub(crate) type Extremes = Option<(ByteArray, ByteArray)>;
 pub(crate) struct Worded<P> {
     pub(crate) pages: P,
     pub(crate) words: Words,
-    /// Of the dictionary, once it is written.
+    /// The least and the greatest word of the dictionary, once it is written.
     pub(crate) extremes: Arc<Mutex<Extremes>>,
 }
 
@@ -126,7 +126,7 @@ fn plain(words: &[ByteArray]) -> Result<Vec<u8>, ParquetError> {
     Ok(plain)
 }
 
-/// What is known of a column's numbers, as that of its words; with the least and the greatest word where those count, of rows without any `gaps`.
+/// The metadata of a column's numbers, as that of its words; with the least and the greatest word where those count, of rows without any `gaps`.
 pub(crate) fn described(
     column: ColumnDescPtr,
     of_numbers: &ColumnChunkMetaData,

@@ -49,7 +49,8 @@ def hangs(pipe: Connection) -> None:
 
 
 STARTER = """
-import sys, time
+import signal, sys, time
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # as Ray's processes have it
 from slotmark.measure.supervised import Supervised
 from tests.measure import test_supervised
 one = Supervised(getattr(test_supervised, sys.argv[1]))

@@ -103,6 +103,9 @@ def _end_with_pipe(pipe: int) -> None:
 def main(arguments: list[str]) -> None:
     """Serves, until the pipe or its starter ends."""
     pipe, module, function, parent = arguments
+    signal.pthread_sigmask(
+        signal.SIG_SETMASK, ()
+    )  # Ray's processes have SIGINT blocked, and so would all that is started here
     for number in (signal.SIGINT, signal.SIGQUIT):  # a shell has those that it doesn't wait for ignore them
         signal.signal(number, _let_be)
     signal.signal(signal.SIGTERM, _stop)

@@ -1,5 +1,7 @@
 """Order statistics and moments of values that are read in chunks, beside numpy's of all of them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -38,7 +40,7 @@ def test_moments_are_those_of_all_values(drawn: list[float], chunks: int) -> Non
     found = moments(
         lambda: iter(np.array_split(every, chunks)), every.size, ordered[cut], ordered[every.size - cut - 1], cut
     )
-    near = {"rel": 1e-9, "abs": 1e-6}
-    assert found.mean == pytest.approx(every.mean(), **near)
-    assert found.trimmed == pytest.approx(trimmed_mean(every), **near)
-    assert found.sd == pytest.approx(every.std(ddof=1) if every.size > 1 else 0.0, **near)
+    near = partial(pytest.approx, rel=1e-9, abs=1e-6)
+    assert found.mean == near(every.mean())
+    assert found.trimmed == near(trimmed_mean(every))
+    assert found.sd == near(every.std(ddof=1) if every.size > 1 else 0.0)

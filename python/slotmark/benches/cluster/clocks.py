@@ -71,6 +71,7 @@ def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, corre
         ends = [Connection(row["host"], row["local"], row["remote"]) for row in known.to_pylist()]
         connections = known.add_column(3, "peer", pa.array(peers(ends), pa.string()))
         database.register("connections", connections)
+        database.execute(f"CREATE TEMP TABLE sightings AS {_sql('sightings')}")
         least = database.sql(_sql("least_differences")).to_arrow_table()
         by_stretch = database.sql(_sql("least_by_stretch"), params={"stretches": STRETCHES}).to_arrow_table()
     numbers = {host: number for number, host in enumerate(hosts)}

@@ -1,19 +1,8 @@
 -- One row per host that sends and one that receives: the least difference, in ns, between what the receiver's clock showed when a
 -- message was there and what the sender's showed before it left, and of how many messages. A message goes from
--- announcing a header to noticing it, from requesting a block to sending it, and from sending it to having fetched it. Where a host
--- did one of these more than once with one block and peer, which belong together isn't known, and none of them counts.
-WITH sightings AS (
-    SELECT event.host, connection.peer, event.event, event.block, MIN(event.ts_ns) AS ts_ns
-    FROM block_events AS event
-    INNER JOIN connections AS connection
-        ON connection.host = event.host AND connection.local = event.local AND connection.remote = event.remote
-    WHERE connection.peer IS NOT NULL
-    GROUP BY event.host, connection.peer, event.event, event.block
-    HAVING COUNT(*) = 1
-),
-
+-- announcing a header to noticing it, from requesting a block to sending it, and from sending it to having fetched it.
 -- Times as coarse as those of legacy nodes, 10 ms, may each be too early by as much.
-coarse AS (
+WITH coarse AS (
     SELECT
         host,
         CASE WHEN BOOL_AND(ts_ns % 10000000 = 0) THEN 10000000 WHEN BOOL_AND(ts_ns % 1000000 = 0) THEN 1000000 ELSE 0 END AS step_ns

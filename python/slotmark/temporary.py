@@ -22,5 +22,5 @@ def temporary_place() -> str:
         return tempfile.gettempdir()
     except FileNotFoundError:
         raise PlatformError(
-            "no folder for temporary files can be written to: neither TMPDIR, /tmp, /var/tmp nor this one. Set TMPDIR to a folder that can."
+            "no folder for temporary files can be written to: neither TMPDIR, /tmp, /var/tmp nor this one. Set TMPDIR to a folder that can, or make room."
         ) from None

@@ -163,7 +163,7 @@ def test_no_temporary_folder_at_all_is_named(words: str, pair: Pair, chain: Path
     assert done.returncode == 2
     assert remarks(done.stderr)[-1] == (
         "slotmark: no folder for temporary files can be written to: neither TMPDIR, /tmp, /var/tmp nor this one. "
-        "Set TMPDIR to a folder that can."
+        "Set TMPDIR to a folder that can, or make room."
     )
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
 

@@ -128,7 +128,7 @@ def clean(
 
     if hosts is None:
         ended = end_leftovers()
-        talk.remark(f"{len(ended):,} processes ended" if ended else "nothing was left")
+        talk.remark(f"processes ended: {len(ended):,}" if ended else "nothing was left")
         return
     from slotmark.benches.cluster.live.elsewhere import clean as cleaned
     from slotmark.cli.engines import reach_of
@@ -137,7 +137,7 @@ def clean(
     reach = reach_of("ray", insecure=insecure_ray)
     assert reach is not None
     for one in cleaned(wanted(hosts), reach):
-        talk.remark(f"{one.machine}: {f'{one.ended:,} processes ended' if one.ended else 'no process was left'}")
+        talk.remark(f"{one.machine}: {f'processes ended: {one.ended:,}' if one.ended else 'no process was left'}")
         for folder in one.kept:
             typer.echo(f"{one.machine}: {folder}")
 

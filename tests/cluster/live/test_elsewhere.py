@@ -240,6 +240,20 @@ def test_a_command_that_is_killed_leaves_nothing(cluster: Cluster, bed: Path, tm
     assert not (tmp_path / "live").exists()
 
 
+def cleaned_of_planted(cluster: Cluster, hosts: Path, tries: int) -> "subprocess.CompletedProcess[str]":
+    """Returns how cleaning went where a process was left; again where a live cluster of another test, which began meanwhile, ended that first."""
+    planted = subprocess.Popen(
+        cluster.b.words("sleep", "9731"), env={**os.environ, MARK: "4194304:1"}, start_new_session=True
+    )
+    waited(lambda: left(cluster) or planted.poll() is not None)
+    cleaned = cluster.slotmark("cluster", "clean", "--hosts", hosts)
+    assert cleaned.returncode == 0, cleaned.stderr
+    assert planted.wait(10) == -signal.SIGKILL
+    if tries == 1 or "processes ended" in cleaned.stderr:
+        return cleaned
+    return cleaned_of_planted(cluster, hosts, tries - 1)
+
+
 def test_what_was_left_on_machines_is_found_and_hosts_that_are_none_are_refused(
     cluster: Cluster, bed: Path, tmp_path: Path
 ) -> None:
@@ -248,14 +262,8 @@ def test_what_was_left_on_machines_is_found_and_hosts_that_are_none_are_refused(
     kept = tmp_path / "work" / "run-0"
     kept.mkdir(parents=True)
     shutil.copy(bed / "bed.json", kept)
-    planted = subprocess.Popen(
-        cluster.b.words("sleep", "9731"), env={**os.environ, MARK: "4194304:1"}, start_new_session=True
-    )
-    waited(lambda: left(cluster))
-    cleaned = cluster.slotmark("cluster", "clean", "--hosts", hosts)
-    assert cleaned.returncode == 0, cleaned.stderr
-    assert planted.wait(10) == -signal.SIGKILL
-    assert cleaned.stderr.count("1 processes ended") == 1
+    cleaned = cleaned_of_planted(cluster, hosts, 5)
+    assert cleaned.stderr.count("processes ended: 1") == 1
     assert cleaned.stderr.count("no process was left") == 1
     assert len(re.findall(rf"^\S+ \(198\.18\.0\.[12]\): {kept}$", cleaned.stdout, re.MULTILINE)) == 2
     hosts.write_text(hosts.read_text().replace('"b"', '"c"'))

@@ -40,15 +40,6 @@ def cluster() -> Iterator[Cluster]:
         shutil.rmtree(folder)
 
 
-@pytest.fixture(scope="module")
-def bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bed of four hosts."""
-    folder = tmp_path_factory.mktemp("bed") / "bed"
-    made = slotmark("cluster", "create", "value-only-5", "--hosts", str(HOSTS), "-o", folder)
-    assert made.returncode == 0, made.stderr
-    return folder
-
-
 def hosts_file(folder: Path, more: str = "") -> Path:
     """Hosts on the two machines in turn."""
     file = folder / "hosts.toml"

@@ -33,15 +33,6 @@ PATIENCE_S = 400
 """The time for which a condition is waited for on a machine that has much else to do."""
 
 
-@pytest.fixture(scope="session")
-def bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bed of three hosts."""
-    folder = tmp_path_factory.mktemp("bed") / "bed"
-    made = slotmark("cluster", "create", "value-only-5", "--hosts", str(HOSTS), "-o", folder)
-    assert made.returncode == 0, made.stderr
-    return folder
-
-
 @pytest.fixture
 def node(tmp_path: Path) -> Callable[..., str]:
     """A stand-in as ``--node`` takes it, with more arguments."""

@@ -14,19 +14,9 @@ from slotmark.errors import TargetError
 from slotmark.run import open_run
 from tests.cluster.live.machine import of_conductor, skip_without_programs, stand_in_recipe
 from tests.cluster.live.stand_in import MEAL_BYTES
-from tests.conftest import slotmark
 
 HOSTS = 2
 GIB = 1 << 30
-
-
-@pytest.fixture(scope="module")
-def bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bed of two hosts."""
-    folder = tmp_path_factory.mktemp("bed") / "bed"
-    made = slotmark("cluster", "create", "value-only-5", "--hosts", str(HOSTS), "-o", folder)
-    assert made.returncode == 0, made.stderr
-    return folder
 
 
 def request_for(bed: Path, tmp_path: Path, *more: str) -> Request:

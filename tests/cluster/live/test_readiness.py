@@ -14,15 +14,6 @@ from tests.conftest import REPO, slotmark
 HOSTS = 3
 
 
-@pytest.fixture(scope="module")
-def bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bed of three hosts."""
-    folder = tmp_path_factory.mktemp("bed") / "bed"
-    made = slotmark("cluster", "create", "value-only-5", "--hosts", str(HOSTS), "-o", folder)
-    assert made.returncode == 0, made.stderr
-    return folder
-
-
 def run_live(bed: Path, out: Path, node: str, *more: str) -> subprocess.CompletedProcess[str]:
     options = ("--for", "2s", "--network", "loopback", "--no-workload", "--start-in", "3s", "--ready-within", "20s")
     return slotmark("cluster", "run", bed, "--node", node, "-o", out, *options, *more)

@@ -22,14 +22,6 @@ PATIENCE_S = 400
 OPTIONS = ("--for", "5s", "--network", "loopback", "--no-workload", "--start-in", "2s", "--ready-within", "2min")
 
 
-@pytest.fixture(scope="module")
-def bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bed") / "bed"
-    made = slotmark("cluster", "create", "value-only-5", "--hosts", str(HOSTS), "-o", folder)
-    assert made.returncode == 0, made.stderr
-    return folder
-
-
 def command(bed: Path, out: Path, node: str, *more: str) -> list[str]:
     nodes = ["--node", f"old={node}", "--node", f"new={node}"]
     return ["cluster", "run", str(bed), *nodes, "-o", str(out), *OPTIONS, *more]

@@ -202,7 +202,7 @@ ATTACK = Attack(
             "what it writes is begun in its place",
             around(
                 "import pathlib, shutil, sys, time\n"
-                "if 'import' in sys.argv:\n"
+                "if '-o' in sys.argv:\n"
                 "    pathlib.Path('out').mkdir()\n"
                 "    pathlib.Path('out/half').write_text('x')\n"
                 "    time.sleep(3)\n"

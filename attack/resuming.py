@@ -170,6 +170,7 @@ class Cut:
             self._when = self._kept  # Python prints a traceback where it comes before slotmark has begun
         self._after_s = chance.uniform(0, 2.5) if self._when == self._early else chance.uniform(0, 0.25) ** 2
         self._rounds = _lines(out) + chance.randint(1, 4)
+        self._left = self._begun()
         self._reached = 0.0
 
     def __call__(self, process: "subprocess.Popen[bytes]") -> None:
@@ -189,7 +190,11 @@ class Cut:
         return _lines(self._out) >= self._rounds
 
     def _written(self) -> bool:
-        return any(self._out.glob(".*.partial-*")) or any(self._out.glob("[!.]*/.*.partial-*"))
+        return not self._begun() <= self._left
+
+    def _begun(self) -> set[Path]:
+        """Runs that are being written; also those that a part of the session that was killed left so."""
+        return {*self._out.glob(".*.partial-*"), *self._out.glob("[!.]*/.*.partial-*")}
 
 
 class Kept:

@@ -1,14 +1,26 @@
 """Files and folders for a while, in the folder that the machine has for them."""
 
+import shutil
 import tempfile
 from typing import IO
 
 from slotmark.errors import PlatformError
 
 
+class _Folder(tempfile.TemporaryDirectory[str]):
+    """A folder that is removed to its end also where a signal comes meanwhile."""
+
+    def cleanup(self) -> None:
+        try:
+            super().cleanup()
+        except KeyboardInterrupt:
+            shutil.rmtree(self.name, ignore_errors=True)
+            raise
+
+
 def temporary_folder() -> "tempfile.TemporaryDirectory[str]":
     """Returns a new folder that is removed when it is left or forgotten. PlatformError where there is no place for one."""
-    return tempfile.TemporaryDirectory(prefix="slotmark-", dir=temporary_place(), ignore_cleanup_errors=True)
+    return _Folder(prefix="slotmark-", dir=temporary_place(), ignore_cleanup_errors=True)
 
 
 def temporary_file() -> IO[bytes]:

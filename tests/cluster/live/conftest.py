@@ -1,4 +1,4 @@
-"""What tests of live clusters share."""
+"""Fixtures that tests of live clusters share."""
 
 from pathlib import Path
 

@@ -7,10 +7,11 @@ from typing import IO
 from slotmark.errors import PlatformError
 
 
-class _Folder(tempfile.TemporaryDirectory[str]):
+class FolderForAWhile(tempfile.TemporaryDirectory[str]):
     """A folder that is removed to its end also where a signal comes meanwhile."""
 
     def cleanup(self) -> None:
+        """Removes it; where a signal comes meanwhile, first all that is left."""
         try:
             super().cleanup()
         except KeyboardInterrupt:
@@ -20,7 +21,7 @@ class _Folder(tempfile.TemporaryDirectory[str]):
 
 def temporary_folder() -> "tempfile.TemporaryDirectory[str]":
     """Returns a new folder that is removed when it is left or forgotten. PlatformError where there is no place for one."""
-    return _Folder(prefix="slotmark-", dir=temporary_place(), ignore_cleanup_errors=True)
+    return FolderForAWhile(prefix="slotmark-", dir=temporary_place(), ignore_cleanup_errors=True)
 
 
 def temporary_file() -> IO[bytes]:

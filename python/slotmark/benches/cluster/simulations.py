@@ -1,6 +1,5 @@
 """Several simulations side by side, or shared by several calls, in the order in which they were named: the same bytes for any number of workers and shards."""
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from slotmark.engine import Engine, Piece, Progress, Shard, ShardDone, gathered,
 from slotmark.errors import RunError
 from slotmark.places import Place, Url
 from slotmark.run.storage import is_run, refuse_existing
+from slotmark.temporary import FolderForAWhile
 from slotmark.warnings import Warning
 
 _BESIDE = Path("seeds")
@@ -137,7 +137,7 @@ def _brought(
         return list(zip(folders, engine(pieces, list, progress), strict=True))
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".seeds-", dir=out, ignore_cleanup_errors=True) as made:
+        with FolderForAWhile(prefix=".seeds-", dir=out, ignore_cleanup_errors=True) as made:
             pieces = _pieces(profile_toml, seeds, direct, each_alone, folder=Path(made), noted=noted)
             facts = engine(pieces, list, progress)
             for folder in folders:

@@ -3,7 +3,6 @@
 import fcntl
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -39,6 +38,7 @@ from slotmark.numbers import megabytes
 from slotmark.run import Run, SourceFile, Target, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.run.manifest import TARGET_PLACE
+from slotmark.temporary import FolderForAWhile
 from slotmark.warnings import Warning
 
 _SCRATCH = ".replays-"
@@ -191,7 +191,7 @@ def _scratch(out: Path) -> Iterator[Path]:
             if (held := _locked(left)) is not None:
                 shutil.rmtree(left, ignore_errors=True)
                 os.close(held)
-        folder = tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=out)
+        folder = FolderForAWhile(prefix=_SCRATCH, dir=out)
     except OSError as error:
         raise RunError(f"{out}: can't make this folder ({error.strerror}). Choose another place with -o.") from error
     with folder as scratch:

@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from slotmark.benches.ledger.reading import Source, read_file
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import ImportFileError, TargetError
 from slotmark.measure.process import how_ended, last_words_in, nothing_left, peak_bytes, refuse_endless, running
-from slotmark.temporary import temporary_file
+from slotmark.temporary import FolderForAWhile, temporary_file
 
 _LOOK_S = 0.05
 """Time between two looks at a process while it runs."""
@@ -51,7 +50,7 @@ def invoke(
         TargetError: It couldn't start, failed, took too long, or didn't write what docs/replay.md requires. The process is gone in any
             case.
     """
-    with tempfile.TemporaryDirectory(prefix="replay-", dir=scratch) as folder:
+    with FolderForAWhile(prefix="replay-", dir=scratch) as folder:
         # db-analyser takes the format from the extension, and supports .json only.
         out, state = Path(folder) / "out.json", Path(folder) / "state"
         state.mkdir()

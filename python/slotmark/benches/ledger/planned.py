@@ -207,11 +207,11 @@ def _measure(
 
 
 def _session_folder(store: Path, work: _Work) -> Path:
-    """The folder of the session: that of one that was cut, or a new one; the digest is of what it measures."""
+    """The folder of the session: that of one that was cut, even before its first round was kept, or a new one; the digest is of what it measures."""
     digest = _digest(sorted(work.missing.values()))[:12]
     for number in range(1, _MOST_SESSIONS):
         out = store / f"{work.fragment.name}-{digest}{f'-{number}' if number > 1 else ''}"
-        if (out / session.FILE).exists() or not out.exists():
+        if (out / session.FILE).exists() or not any(out.glob("*/run.json")):
             return out
     raise ArgumentError(f"{store}: more than {_MOST_SESSIONS:,} sessions of one kind. Choose another store.")
 

@@ -226,7 +226,9 @@ def test_a_plan_that_was_killed_while_it_wrote_its_runs_goes_on_with_that_sessio
 
 def test_a_plan_that_was_killed_before_its_first_round_leaves_nothing_of_it(place: Place) -> None:
     """The plan measured in another folder, and the first was left for ever."""
-    place.write('rounds = 2\n[[target]]\nname = "a"\nbackend = "memory"\n[[fragment]]\nname = "whole"\nchain = "chain"\n')
+    place.write(
+        'rounds = 2\n[[target]]\nname = "a"\nbackend = "memory"\n[[fragment]]\nname = "whole"\nchain = "chain"\n'
+    )
     at = killed_at("before the first round is kept", place.folder / "killed")
     assert slotmark("ledger", "run", place.file, env=at).returncode == -signal.SIGKILL
     (left,) = (place.folder / "runs").iterdir()

@@ -39,9 +39,10 @@ MAY_IMPORT = {
     "benches": {"run", "measure", "engine", "metrics"},
     "compare": {"run", "metrics"},
     "published": {"run", "metrics", "compare"},
-    "report": {"run", "metrics", "compare", "published"},
+    "history": {"run", "metrics", "compare"},
+    "report": {"run", "metrics", "compare", "published", "history"},
     "statistics": set[str](),
-    "cli": {"run", "measure", "engine", "metrics", "benches", "compare", "published", "report"},
+    "cli": {"run", "measure", "engine", "metrics", "benches", "compare", "published", "history", "report"},
 }
 """Packages that each package may import besides: none to the right of it."""
 

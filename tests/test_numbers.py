@@ -24,7 +24,7 @@ EXEMPT = {
     ("benches/cluster/predict.py", ".0f"): "a setting of a profile",
     ("benches/cluster/predict.py", ".6g"): "a setting of a profile",
     ("benches/cluster/predict.py", "03d"): "the name of a folder",
-    ("compare/spread_table.py", ".5g"): "a value of TOML",
+    ("texts.py", ".5g"): "a value of TOML",
     ("measure/session.py", "08x"): "the name of a session",
     ("metrics/steps.py", "d"): "a number in SQL",
     ("run/folder.py", "05"): "the name of a file",

@@ -1,6 +1,7 @@
 """Files that people write and get from others: read whole and within a bound, without waiting for what never comes."""
 
 import errno
+import json
 import os
 import stat
 import tomllib
@@ -80,3 +81,11 @@ def parsed_toml(text: str) -> dict[str, Any]:
         raise
     except ValueError as error:  # as of a number with thousands of digits
         raise tomllib.TOMLDecodeError(str(error)) from None
+
+
+def toml_value(value: object) -> str:
+    """A value as TOML has it: a text, a number with five digits, a list of texts."""
+    if isinstance(value, float):
+        return repr(float(f"{value:.5g}"))
+    # TOML's basic strings have JSON's escapes, and forbid the control characters that JSON leaves as they are.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -12,7 +12,7 @@ from slotmark.cli import app
 from tests.conftest import slotmark
 from tests.made_up_runs import write_run
 
-WRITES_ONLY = {"chain synth", "cluster create", "cluster clean"}
+WRITES_ONLY = {"chain synth", "cluster create", "cluster clean", "store recompute", "store accept"}
 """Commands that print remarks."""
 
 PRINTS_FOLDERS = {
@@ -23,6 +23,7 @@ PRINTS_FOLDERS = {
     "ledger noise",
     "published import",
     "copy",
+    "store add",
 }
 """Commands that make something with a manifest, or JSON itself."""
 

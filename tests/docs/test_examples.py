@@ -29,6 +29,7 @@ PAGES = sorted([*REPO.glob("*.md"), *(REPO / "docs").glob("*.md"), *(REPO / "exa
 
 NEEDED: dict[str, Sequence[str]] = {
     "docs/chainsync.md": ["chain"],
+    "docs/history.md": ["runs"],
     "docs/ledger.md": ["recordings"],
     "docs/python.md": ["runs"],
     "docs/report-json.md": ["runs"],

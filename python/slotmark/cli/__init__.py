@@ -19,6 +19,7 @@ from slotmark.cli import (
     explain,
     forecast,
     growth,
+    history,
     hosts,
     ingest,
     ledger,
@@ -30,6 +31,7 @@ from slotmark.cli import (
     show,
     simulate,
     spread,
+    store,
 )
 from slotmark.cli.console import forget_reader, print_what_the_encoding_has
 from slotmark.errors import SlotmarkError
@@ -68,6 +70,8 @@ app.add_typer(release.app, name="release")
 app.command(
     "spread", epilog="Example: slotmark spread runs/a1,runs/a2,runs/a3 runs/b1,runs/b2 --of our-cluster -o spread.toml"
 )(spread.spread)
+app.add_typer(store.app, name="store")
+app.command("history", epilog="Example: slotmark history adopted_by_096 --store store")(history.history)
 app.command("simulate", epilog="Example: slotmark simulate value-only-10.5 --set ledger_tick.mean=33ms -o logs/slower")(
     simulate.simulate
 )

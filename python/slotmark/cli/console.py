@@ -151,6 +151,7 @@ PLAIN = {
     "–": "-",
     "→": "->",
     "µ": "u",
+    **dict(zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True)),
     "\N{REPLACEMENT CHARACTER}": "?",
 }
 """Replacements of signs that slotmark prints, where the encoding of the output doesn't have them."""

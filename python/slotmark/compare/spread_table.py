@@ -1,6 +1,5 @@
 """Tables of how much runs of one build differ, metric by metric: made by ``slotmark spread``, or shipped. docs/how-many-runs.md explains them."""
 
-import json
 import math
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +12,7 @@ from slotmark.errors import ArgumentError, ComparisonError
 from slotmark.metrics import Metric, catalogue
 from slotmark.run import Manifest
 from slotmark.statistics.between_runs import Scale, Spread
-from slotmark.texts import read_toml
+from slotmark.texts import read_toml, toml_value
 from slotmark.whole_files import written_whole
 
 SCHEMA = 1
@@ -215,10 +214,10 @@ def spread_table_text(table: SpreadTable) -> str:
     first = ("schema", "name", "bench", "known_from", "about", "slotmark", "machine", "profile_ends", "same")
     lines = [
         "# How much the means of runs of one build differ: sd is that of one run, of scale log as a share of the level, else in the unit.",
-        *(f"{name} = {_toml(getattr(table, name))}" for name in first),
+        *(f"{name} = {toml_value(getattr(table, name))}" for name in first),
         "",
         "[workload]",
-        *(f"{_toml(name)} = {_toml(value)}" for name, value in table.workload.items()),
+        *(f"{toml_value(name)} = {toml_value(value)}" for name, value in table.workload.items()),
     ]
     for one in table.run:
         lines += ["", "[[run]]", *_fields(one)]
@@ -229,12 +228,4 @@ def spread_table_text(table: SpreadTable) -> str:
 
 def _fields(one: MetricSpread | TableRun) -> Iterator[str]:
     for name in one.__struct_fields__:
-        yield f"{name} = {_toml(getattr(one, name))}"
-
-
-def _toml(value: object) -> str:
-    """A value of TOML: a text, a number with five digits, a list of texts."""
-    if isinstance(value, float):
-        return repr(float(f"{value:.5g}"))
-    # TOML's basic strings have JSON's escapes, and forbid the control characters that JSON leaves as they are.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        yield f"{name} = {toml_value(getattr(one, name))}"

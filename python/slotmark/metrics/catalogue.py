@@ -184,6 +184,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         changed: How a change of repeated costs is explained; None where there are none.
         keys: Key columns of which more is known than their names, by name.
         grows: Along what metrics may grow; None for nothing.
+        named_by_build: Whether targets are named by their builds, so that runs of all of them are of one history, by the program that they are of.
         free: Parameters of runs that may differ between sides, as their seeds: they are no reason for a difference.
         noise: How a machine's noise is known; None where it isn't.
         turns: Where the order of processes is kept; None where it isn't.
@@ -227,6 +228,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     turns: Turns | None = None
     mixed: Mixed | None = None
     predicted: Predicted | None = None
+    named_by_build: bool = False
     free: tuple[str, ...] = ()
     noise: MachineNoise | None = None
 

@@ -13,13 +13,16 @@ from slotmark.report.build import (
 )
 from slotmark.report.document import Document
 from slotmark.report.renderers.terminal import print_document
+from slotmark.report.sections.history import changes_document, history_document
 from slotmark.report.write import write_report
 
 __all__ = [
     "Document",
+    "changes_document",
     "comparison_document",
     "explanation_document",
     "growth_document",
+    "history_document",
     "plan_document",
     "print_document",
     "release_document",

@@ -1,0 +1,116 @@
+"""`slotmark history`: a metric over versions, and what changed."""
+
+import datetime
+import re
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slotmark.cli.console import progress
+from slotmark.cli.reports import AsJson, show_report
+from slotmark.cli.store import DecisionsOption, StoreOption
+from slotmark.errors import ArgumentError
+from slotmark.options import fraction
+from slotmark.places import place
+
+
+class Search(StrEnum):
+    """The method by which changes are looked for."""
+
+    slotmark = "slotmark"
+    e_divisive = "e-divisive"
+
+
+_SINCE = re.compile(r"([0-9]{1,5})([hdw])")
+_HOURS = {"h": 1, "d": 24, "w": 168}
+
+
+def history(
+    store: StoreOption,
+    metric: Annotated[str | None, typer.Argument(metavar="METRIC", help="A metric's id, as adopted_by_096.")] = None,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="All metrics: what changed, since when, how sure that is.")
+    ] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="With --changes: what became known in this time, as 30d, 12h or 2w, or from a day on, as 2026-10-01.",
+        ),
+    ] = None,
+    bench: Annotated[
+        str, typer.Option(metavar="NAME", help="The metric's bench, where several have one of that id.")
+    ] = "",
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Margins: a policy of `compare`; of --bench, or of the only bench of the store."
+        ),
+    ] = None,
+    least: Annotated[int, typer.Option(min=2, max=100, help="Runs of a new level that it takes to be sure of it.")] = 3,
+    significance: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARE",
+            help="The p-value, adjusted over all series of the same runs, below which a change is sure.",
+        ),
+    ] = "0.1%",
+    method: Annotated[
+        Search,
+        typer.Option(
+            help="slotmark: run by run, by intervals; e-divisive: as Apache Otava, over the whole series at once."
+        ),
+    ] = Search.slotmark,
+    decisions: DecisionsOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a metric over all versions in a store, or what changed in any metric."""
+    from slotmark.compare.policy import read_policy
+    from slotmark.history import changes_of, history_of, open_store
+    from slotmark.history.decisions import read_decisions
+    from slotmark.report import changes_document, history_document
+    from slotmark.statistics.change_points import Rules
+
+    if (metric is None) != changes:
+        raise ArgumentError("history: name one METRIC, or give --changes for all of them.")
+    if since is not None and not changes:
+        raise ArgumentError("--since: goes with --changes. A metric's history is shown from its beginning.")
+    least_p = fraction("--significance", significance)
+    if not 0 < least_p <= 0.05:
+        raise ArgumentError(f"--significance '{significance}': expected a share above 0 and up to 5 %, as in 0.1%.")
+    rules = Rules(least=least, significance=least_p, likely=max(0.01, least_p))
+    since_ns = None if since is None else _since_ns(since)
+    opened = open_store(place(store))
+    decided = read_decisions(opened, decisions)
+    margins = read_policy(policy, bench or opened.only_bench()) if policy else None
+    if metric is not None:
+        found = history_of(opened, metric, decided, bench=bench, rules=rules, policy=margins, method=method.value)
+        show_report(history_document(found), found, None, as_json=as_json)
+        return
+    with progress("runs") as step:
+        every = changes_of(
+            opened,
+            decided,
+            bench=bench,
+            since_ns=since_ns,
+            rules=rules,
+            policy=margins,
+            method=method.value,
+            progress=step,
+        )
+    show_report(changes_document(every), every, None, as_json=as_json)
+
+
+def _since_ns(text: str) -> int:
+    """The time that ``30d`` or ``2026-10-01`` stands for, in ns since 1970; ArgumentError where it stands for none."""
+    found = _SINCE.fullmatch(text)
+    if found:
+        return time.time_ns() - int(found[1]) * _HOURS[found[2]] * 3_600 * 10**9
+    try:
+        day = datetime.date.fromisoformat(text)
+    except ValueError:
+        raise ArgumentError(f"--since '{text}': expected a time as 30d, 12h or 2w, or a day as 2026-10-01.") from None
+    return int(datetime.datetime.combine(day, datetime.time(), datetime.UTC).timestamp()) * 10**9

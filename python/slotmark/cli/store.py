@@ -1,0 +1,150 @@
+"""`slotmark store`: runs in a store, over time."""
+
+import datetime
+import getpass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slotmark.cli.console import progress, talk
+from slotmark.errors import ArgumentError
+from slotmark.places import file_of, place
+
+if TYPE_CHECKING:
+    from slotmark.run import Run
+
+app = typer.Typer(
+    help="Keep runs in a store, where `slotmark history` finds them, and `--store` of comparisons what runs of one build differ by.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+StoreOption = Annotated[
+    str,
+    typer.Option("--store", metavar="STORE", help="The store: a folder, or a URL as s3://bucket/store."),
+]
+
+DecisionsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--decisions",
+        metavar="FILE",
+        help="What readers decided, as TOML: decisions.toml in the store by default.",
+        parser=file_of,
+    ),
+]
+
+
+@app.command(epilog="Example: slotmark store add runs/10.6 --to store --version 10.6.0 --ref 7a1ecf7")
+def add(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN...", help="Run folders, or folders of such, or their URLs: all with the same names."
+        ),
+    ],
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="STORE", help="The store: a folder, which is made, or a URL."),
+    ],
+    ref: Annotated[str, typer.Option(metavar="COMMIT", help="The commit or tag that the target was built from.")] = "",
+    version: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Its version, as the history shows it; the ref, or what the run records, by default."
+        ),
+    ] = "",
+    branch: Annotated[str, typer.Option(metavar="NAME", help="The branch that the commit is on.")] = "",
+    target: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="The software whose history it belongs to, in the place of what the run records."
+        ),
+    ] = "",
+    machine: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="The kind of machine, in the place of what the run records: kinds are never compared."
+        ),
+    ] = "",
+) -> None:
+    """Copy runs into a store and compute their estimates. A run that is there already stays as it is."""
+    from slotmark.cli.reports import opened_runs
+    from slotmark.history import Labels, make_store
+
+    labels = Labels(ref=ref, version=version, branch=branch, target=target, machine=machine)
+    opened: list[Run] = opened_runs(runs)
+    store = make_store(place(to))
+    with progress("runs") as step:
+        found = store.add(opened, labels, step)
+        store.keep_index()
+    for one in found:
+        typer.echo(f"{one.run}  {one.place}{'' if one.new else ' (already there)'}")
+    if late := [str(one.place) for one in found if one.late]:
+        talk.remark(
+            f"slotmark: when these were measured isn't recorded, or lies ahead: they are ordered by when they were added: {', '.join(late)}"
+        )
+
+
+@app.command(epilog="Example: slotmark store recompute --store store")
+def recompute(
+    store: StoreOption,
+    index: Annotated[
+        bool, typer.Option("--index", help="Only write the index anew, from the estimates that are there.")
+    ] = False,
+) -> None:
+    """Compute all estimates anew by this slotmark, from the runs; print which sure changes are others then."""
+    from slotmark.cli.reports import share_freed_memory
+    from slotmark.history import open_store
+    from slotmark.history.recomputing import recomputed
+
+    found = open_store(place(store))
+    if index:
+        found.write_index(from_files=True)
+        typer.echo(f"{store}: index of {len(found.runs()):,} runs")
+        return
+    share_freed_memory()
+    with progress("runs") as step:
+        done = recomputed(found, step)
+    for line in done.lines:
+        typer.echo(line)
+    typer.echo(f"{store}: {done.runs:,} runs, by slotmark {found.slotmark}")
+
+
+@app.command(epilog='Example: slotmark store accept 3f9a01c2 --reason "new mempool" --until 10.8 --store store')
+def accept(
+    change: Annotated[str, typer.Argument(metavar="CHANGE", help="Its id, as `slotmark history` prints it.")],
+    store: StoreOption,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why it is accepted.")],
+    until: Annotated[
+        str, typer.Option(metavar="VERSION|DATE", help="From this version or day on it is open again.")
+    ] = "",
+    decisions: DecisionsOption = None,
+) -> None:
+    """Accept a change: it is no longer listed as open. The file says who, when, why and until when."""
+    from slotmark.history import open_store
+    from slotmark.history.decisions import Accepted, accept, read_decisions
+    from slotmark.history.read import changes_of
+
+    if not reason.strip():
+        raise ArgumentError("--reason: empty. Say why the change is accepted.")
+    opened = open_store(place(store))
+    found = changes_of(opened, read_decisions(opened, decisions if decisions and decisions.exists() else None))
+    every = [*found.changes, *found.accepted]
+    one = next((one for one in every if one.id == change), None)
+    if one is None:
+        raise ArgumentError(
+            f"{change}: no change of {store} that matters has this id. `slotmark history --changes --store {store}` lists them."
+        )
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    file = accept(opened, Accepted(change=change, reason=reason, who=_user(), when=today, until=until), decisions)
+    typer.echo(f"{file}: accepted {change}, {one.metric} since {one.version or one.name}")
+
+
+def _user() -> str:
+    """The name of who is at work; empty where the system has none."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""

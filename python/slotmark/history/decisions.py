@@ -1,0 +1,153 @@
+"""What readers decided about the runs of a store, in a TOML file: changes that are accepted, runs that are bad, kinds of machines that are left out. docs/history.md explains it."""
+
+import datetime
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from slotmark.cleaning import cleaned, one_line
+from slotmark.errors import ArgumentError, StoreError
+from slotmark.history.store import Store
+from slotmark.places import Url
+from slotmark.texts import MOST_TOML_BYTES, parsed_toml, toml_text, toml_value
+from slotmark.whole_files import written_whole
+
+FILE = "decisions.toml"
+
+_Name = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A change that readers accept.
+
+    Attributes:
+        change: Its id, as `slotmark history` prints it.
+        reason: Why.
+        who: Who decided it; empty where that isn't known.
+        when: The day, as 2026-11-26.
+        until: The day, or the version, from which on it is open again; empty for never.
+    """
+
+    change: _Name
+    reason: _Name
+    who: str = ""
+    when: str = ""
+    until: str = ""
+
+    def holds(self, today: datetime.date, versions: set[str]) -> bool:
+        """Returns whether it is in force, on a day and with these versions there."""
+        if not self.until:
+            return True
+        try:
+            return today < datetime.date.fromisoformat(self.until)
+        except ValueError:
+            return self.until not in versions
+
+
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A run, or a kind of machine, that no history counts.
+
+    Attributes:
+        name: The run's digest or id, or the kind of machine in words.
+        reason: Why.
+        who: Who decided it; empty where that isn't known.
+        when: The day.
+    """
+
+    name: _Name
+    reason: _Name
+    who: str = ""
+    when: str = ""
+
+
+class Decisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The content of the file.
+
+    Attributes:
+        accepted: Changes that are accepted.
+        bad_run: Runs that are left out.
+        excluded_machine: Kinds of machines that are left out.
+    """
+
+    accepted: list[Accepted] = []
+    bad_run: list[LeftOut] = []
+    excluded_machine: list[LeftOut] = []
+
+
+def read_decisions(store: Store, file: Path | None = None) -> Decisions:
+    """The decisions in a file; without one those in the store, which may have none.
+
+    Raises:
+        StoreError: The file is missing, or holds something else.
+    """
+    named = str(file or f"{store.place}/{FILE}")
+    if file is None:
+        content = store.files.read(FILE)
+        if content is None:
+            return Decisions()
+        if len(content) > MOST_TOML_BYTES:
+            raise StoreError(f"{named}: {len(content):,} bytes, which no file of decisions has. Correct it.")
+        try:
+            return _decisions(named, content.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise _wrong(named, error) from error
+    try:
+        return _decisions(named, toml_text(file))
+    except OSError as error:
+        raise StoreError(
+            f"{named}: can't be read ({error.strerror}). Name a TOML file, as docs/history.md has one."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise _wrong(named, error) from error
+
+
+def accept(store: Store, decided: Accepted, file: Path | None = None) -> Path:
+    """Adds an accepted change to a file, without which to the store's, in a folder; returns the file.
+
+    Raises:
+        ArgumentError: The store is in a bucket, and no file was named.
+        StoreError: The file can't be written, or holds something else.
+    """
+    if file is None:
+        if isinstance(store.place, Url):
+            raise ArgumentError(
+                f"{store.place}/{FILE}: decisions are written to a file of this machine, where changes can be seen. Name one: --decisions FILE"
+            )
+        file = store.place / FILE
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with written_whole(file) as [partial]:  # nobody else writes meanwhile
+            before = toml_text(file) if file.exists() else ""
+            if any(one.change == decided.change for one in _decisions(str(file), before).accepted):
+                raise ArgumentError(f"{file}: change {decided.change} is accepted there already. Edit its lines there.")
+            apart = "" if not before or before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
+            text = f"{before}{apart}[[accepted]]\n{_lines(decided)}"
+            _decisions(str(file), text)
+            partial.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"{file}: can't be written ({error.strerror}). Make room, or name another file by --decisions."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise _wrong(str(file), error) from error
+    return file
+
+
+def _lines(decided: Accepted) -> str:
+    found = [(name, getattr(decided, name)) for name in decided.__struct_fields__]
+    return "".join(f"{name} = {toml_value(value)}\n" for name, value in found if value)
+
+
+def _decisions(file: str, text: str) -> Decisions:
+    try:
+        return msgspec.convert(cleaned(parsed_toml(text)), Decisions)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise _wrong(file, error) from error
+
+
+def _wrong(file: str, error: Exception) -> StoreError:
+    return StoreError(
+        f"{file}: no decisions ({one_line(str(error))}). Expected tables as [[accepted]], [[bad_run]], [[excluded_machine]]: docs/history.md."
+    )

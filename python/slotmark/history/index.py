@@ -1,0 +1,108 @@
+"""The index of a store: the estimates of all its runs in one Parquet file, a row a run. It is made from files that each have one run's, with the same bytes whoever makes it."""
+
+import io
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from slotmark.history.entries import Entry, Estimated
+
+_TEXT, _NUMBER, _WHOLE = pa.string(), pa.float64(), pa.int64()
+
+_ESTIMATE = pa.struct(
+    [
+        ("metric", _TEXT),
+        ("part", _TEXT),
+        ("unit", _TEXT),
+        ("scale", _TEXT),
+        ("level", _NUMBER),
+        ("variance", _NUMBER),
+        ("estimate", _NUMBER),
+        ("low", _NUMBER),
+        ("high", _NUMBER),
+        ("samples", _WHOLE),
+    ]
+)
+
+
+def _list(of: pa.DataType) -> pa.DataType:
+    """A list as Parquet's readers name its elements: written again it has the same bytes."""
+    return pa.list_(pa.field("element", of))
+
+
+SCHEMA = pa.schema(
+    [
+        ("run", _TEXT),
+        ("name", _TEXT),
+        ("bench", _TEXT),
+        ("target", _TEXT),
+        ("workload", _TEXT),
+        ("machine", _TEXT),
+        ("version", _TEXT),
+        ("ref", _TEXT),
+        ("branch", _TEXT),
+        ("build", _TEXT),
+        ("commit", _TEXT),
+        ("origin", _TEXT),
+        ("at_ns", _WHOLE),
+        ("added_ns", _WHOLE),
+        ("place", _WHOLE),
+        ("facts", _list(pa.struct([("name", _TEXT), ("value", _TEXT)]))),
+        ("estimates", _list(_ESTIMATE)),
+    ]
+)
+"""Columns of the index; docs/history.md describes them."""
+
+
+def rows(found: Sequence[tuple[Entry, Estimated]]) -> pa.Table:
+    """The rows of some runs, by their digests."""
+    ordered = sorted(found, key=lambda one: one[0].run)
+    columns = {
+        "run": [entry.run for entry, _ in ordered],
+        "name": [of.name for _, of in ordered],
+        "bench": [of.group.bench for _, of in ordered],
+        "target": [of.group.target for _, of in ordered],
+        "workload": [of.group.workload for _, of in ordered],
+        "machine": [of.group.machine for _, of in ordered],
+        "version": [of.version for _, of in ordered],
+        "ref": [entry.labels.ref for entry, _ in ordered],
+        "branch": [entry.labels.branch for entry, _ in ordered],
+        "build": [of.build for _, of in ordered],
+        "commit": [of.commit for _, of in ordered],
+        "origin": [of.origin for _, of in ordered],
+        "at_ns": [entry.at_ns for entry, _ in ordered],
+        "added_ns": [entry.added_ns for entry, _ in ordered],
+        "place": [entry.place for entry, _ in ordered],
+        "facts": [[{"name": name, "value": value} for name, value in of.facts.items()] for _, of in ordered],
+    }
+    estimates = [one for _, of in ordered for one in of.estimates]
+    ends = [0]
+    for _, of in ordered:
+        ends.append(ends[-1] + len(of.estimates))
+    fields = [pa.array([getattr(one, field.name) for one in estimates], field.type) for field in _ESTIMATE]
+    values = pa.StructArray.from_arrays(fields, fields=list(_ESTIMATE))
+    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values, type=_list(_ESTIMATE))
+    arrays = [pa.array(columns[field.name], field.type) if field.name in columns else lists for field in SCHEMA]
+    return pa.table(arrays, schema=SCHEMA)
+
+
+def together(tables: Sequence[pa.Table]) -> pa.Table:
+    """Rows of several tables in the order of digests."""
+    return pa.concat_tables(tables).sort_by("run") if tables else SCHEMA.empty_table()
+
+
+def encoded(table: pa.Table) -> bytes:
+    """The table as a Parquet file."""
+    file = io.BytesIO()
+    pq.write_table(table.combine_chunks(), file, compression="zstd", write_statistics=False)
+    return file.getvalue()
+
+
+def decoded(content: bytes) -> pa.Table | None:
+    """The table of a Parquet file; None where it is none, or one of other columns: it is then made anew."""
+    try:
+        found = pq.read_table(io.BytesIO(content))
+    except (OSError, pa.ArrowException):
+        return None
+    return found if found.schema.equals(SCHEMA) else None

@@ -1,0 +1,206 @@
+"""The history of a metric, and the changes of all metrics."""
+
+import datetime
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from slotmark.history.results import Changes, FoundChange, History, SeriesHistory, VersionLine
+from slotmark.history.series import Group
+from slotmark.metrics import Metric, catalogue
+from slotmark.numbers import change_with_span, interval, number, p_value, percent, signed, signed_interval
+from slotmark.report.document import Block, Cell, Column, Document, Paragraph, Section, Table
+from slotmark.report.sections.cells import DIRECTION, headed
+from slotmark.statistics.change_points import FIRST
+from slotmark.words import counted, listed
+
+TICKS = "▁▂▃▄▅▆▇█"
+
+MOST_TICKS = 60
+"""The most letters of a sparkline; of more runs several are put together."""
+
+MOST_LINES = 40
+"""The most versions that are shown of a series: the newest."""
+
+STATES = {
+    "sure": "sure",
+    "likely": "likely, may fade",
+    "new": "new, may be a spike",
+    "by E-divisive": "by E-divisive",
+}
+
+
+def history_document(found: History) -> Document:
+    """The history of a metric: a line per version."""
+    metric = catalogue(found.bench)[found.metric]
+    sections = [Section(_title(one.group, one.part), _series(metric, one), brief=True) for one in found.series]
+    runs = sum(len(one.levels) for one in found.series)
+    subtitle = (
+        f"{found.store}: {counted(runs, 'estimate')} in {_counted_series(len(found.series))}{_left_out(found.left_out)}"
+    )
+    notes: list[Block] = [Paragraph(f"{metric.definition} {DIRECTION[metric.better].capitalize()}.")]
+    if len({one.group.machine for one in found.series}) > 1:
+        notes.append(
+            Paragraph(
+                "Runs of other kinds of machines, or of other work, have a history of their own: they are never compared."
+            )
+        )
+    return Document(headed(metric), subtitle, [*sections, Section("How to read it", notes, brief=True)])
+
+
+def changes_document(found: Changes) -> Document:
+    """The changes of all metrics, the newest first."""
+    since = f" since {day(found.since_ns)}" if found.since_ns is not None else ""
+    title = f"{counted(len(found.changes), 'change')}{since}" if found.changes else f"No change{since}"
+    blocks: list[Block] = []
+    if found.changes:
+        blocks.append(_table(found.changes))
+        blocks += [Paragraph(f"{one.id}: {'; '.join(one.explanations)}") for one in found.changes if one.explanations]
+    if found.within:
+        blocks.append(
+            Paragraph(
+                f"{counted(found.within, 'change')} within the margin of the metric: `slotmark history METRIC` shows them."
+            )
+        )
+    if found.accepted:
+        blocks += [Paragraph(f"Accepted: {one.id}, {one.metric}: {one.accepted}") for one in found.accepted]
+    subtitle = f"{found.store}: {counted(found.runs, 'run')}, {found.series:,} series{_left_out(found.left_out)}"
+    return Document(title, subtitle, [Section("Changes", blocks, brief=True)] if blocks else [])
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Values as a line of ticks; of many, means of neighbours."""
+    if len(values) > MOST_TICKS:
+        ends = [round(place * len(values) / MOST_TICKS) for place in range(MOST_TICKS + 1)]
+        values = [math.fsum(values[start:end]) / (end - start) for start, end in pairwise(ends)]
+    return ticks(values, min(values), max(values)) if values else ""
+
+
+def ticks(values: Sequence[float], low: float, high: float) -> str:
+    """A tick per value on a scale from one number to another."""
+    if high <= low:
+        return TICKS[3] * len(values)
+    return "".join(TICKS[min(len(TICKS) - 1, int((value - low) / (high - low) * len(TICKS)))] for value in values)
+
+
+def day(at_ns: int) -> str:
+    """A time as its day."""
+    return datetime.datetime.fromtimestamp(at_ns // 10**9, datetime.UTC).strftime("%Y-%m-%d")
+
+
+def _title(group: Group, part: str) -> str:
+    return ", ".join(filter(None, (group.target, part, f"work {group.workload}", f"machines: {group.machine}")))
+
+
+def _counted_series(count: int) -> str:
+    return "1 series" if count == 1 else f"{count} series"
+
+
+def _left_out(count: int) -> str:
+    return f"; {counted(count, 'run')} left out by readers" if count else ""
+
+
+def _series(metric: Metric, one: SeriesHistory) -> list[Block]:
+    shown = one.versions[-MOST_LINES:]
+    low, high = min(one.levels), max(one.levels)
+    begun = {change.version: change for change in one.changes}
+    rows = [
+        [
+            Cell(line.version or "-"),
+            Cell(line.ref[:12]),
+            Cell(day(line.at_ns)),
+            Cell(str(line.runs)),
+            Cell(number(line.estimate.estimate)),
+            Cell(interval(line.estimate) if line.over else "-"),
+            Cell(ticks(_few(line.levels), low, high)),
+            Cell(_in_short(begun[line.version]) if line.version in begun else ""),
+        ]
+        for line in shown
+    ]
+    columns = [
+        Column("version", "left"),
+        Column("ref", "left", detail=not any(line.ref for line in shown)),
+        Column("measured", "left"),
+        Column("runs"),
+        Column(metric.unit or "estimate"),
+        Column("95 % interval"),
+        Column("runs", "left"),
+        Column("change", "left"),
+    ]
+    hidden = len(one.versions) - len(shown)
+    blocks: list[Block] = [Paragraph(f"{sparkline(one.levels)}  {number(low)} to {number(high)}")]
+    notes = [f"The {counted(hidden, 'version')} before these aren't shown."] if hidden else []
+    blocks.append(Table(_title(one.group, one.part), columns, rows, [*notes, *_notes(shown)]))
+    if len(one.levels) <= FIRST:
+        blocks.append(Paragraph(f"Changes are looked for from the {FIRST + 1}th run on: here are {len(one.levels)}."))
+    if one.changes:
+        blocks.append(_table(one.changes))
+        blocks += [
+            Paragraph(f"{change.id}: {'; '.join(change.explanations)}") for change in one.changes if change.explanations
+        ]
+    return blocks
+
+
+def _few(levels: Sequence[float], most: int = 12) -> Sequence[float]:
+    """The newest of many."""
+    return levels[-most:]
+
+
+def _notes(shown: Sequence[VersionLine]) -> list[str]:
+    kinds = {line.over for line in shown}
+    found = []
+    if "runs" in kinds:
+        found.append("Intervals are of what runs of one version differ by.")
+    if "within" in kinds:
+        found.append("Intervals are of what varies within runs only: nothing shows what runs of one version differ by.")
+    return found
+
+
+def _in_short(change: FoundChange) -> str:
+    word = "drift" if change.kind == "drift" else "better" if change.better else "worse"
+    return f"{word} {_size(change)} ({STATES[change.state]}{'' if change.matters else ', within the margin'})"
+
+
+def _size(change: FoundChange) -> str:
+    if change.ratio is not None:
+        return change_with_span(change.ratio)
+    return f"{signed(change.delta.estimate)} [{signed_interval(change.delta)}]"
+
+
+def _table(found: Sequence[FoundChange]) -> Table:
+    columns = [
+        Column("change", "left"),
+        Column("metric", "left"),
+        Column("since", "left"),
+        Column("version", "left"),
+        Column("difference"),
+        Column("margin", detail=True),
+        Column("", "left"),
+        Column("how sure", "left"),
+        Column("p"),
+        Column("runs"),
+    ]
+    rows = [
+        [
+            Cell(one.id),
+            Cell(", ".join(filter(None, (one.metric, one.part))), remark=_title(one.group, "")),
+            Cell(day(one.at_ns)),
+            Cell(f"{one.version_before} -> {one.version}" if one.version_before != one.version else one.version),
+            Cell(_size(one)),
+            Cell(percent(one.margin)),
+            Cell(
+                "accepted" if one.accepted else "drift" if one.kind == "drift" else "better" if one.better else "worse"
+            ),
+            Cell(STATES[one.state]),
+            Cell("-" if one.p is None else p_value(one.p)),
+            Cell(str(one.runs)),
+        ]
+        for one in found
+    ]
+    several = {one.group for one in found}
+    note = (
+        f"Of {listed(sorted({_title(one, '') for one in several}))}."
+        if len(several) <= 2
+        else f"Of {len(several)} kinds of runs: `--json` has which."
+    )
+    return Table("Changes", columns, rows, [note])

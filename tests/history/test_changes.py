@@ -1,0 +1,176 @@
+"""Histories and changes of runs in a store: planted steps are found and explained, stay where they are, and are open until readers accept them."""
+
+import datetime
+import shutil
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from slotmark.errors import StoreError
+from slotmark.history import Labels, Store, changes_of, history_of, make_store, open_store
+from slotmark.history.decisions import Accepted, Decisions, LeftOut, read_decisions
+from slotmark.history.results import FoundChange
+from slotmark.report import changes_document, history_document
+from slotmark.report.sections.history import sparkline
+from tests.conftest import slotmark
+from tests.history.made import METRIC, levels, made
+from tests.made_up_runs import MACHINE
+
+STEP = 20
+NEWER = msgspec.structs.replace(MACHINE, kernel="Linux 6.1.99")
+
+
+@pytest.fixture(scope="module")
+def stepped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of 26 runs, slower by 6 % from the 21st on, where only the kernel is another."""
+    folder = tmp_path_factory.mktemp("stepped")
+    store = make_store(folder / "store")
+    planted = levels(STEP + 6) * np.where(np.arange(STEP + 6) < STEP, 1.0, 0.94)
+    for day, level in enumerate(planted):
+        run = made(folder, day, level, machine=NEWER if day >= STEP else MACHINE)
+        store.add([run], Labels(version="1.0"))
+    store.keep_index()
+    return folder / "store"
+
+
+@pytest.fixture
+def store(stepped: Path, tmp_path: Path) -> Store:
+    return open_store(Path(shutil.copytree(stepped, tmp_path / "store")))
+
+
+def sure(store: Store, decisions: Decisions | None = None) -> list[FoundChange]:
+    (series,) = history_of(store, METRIC, decisions or Decisions()).series
+    return [one for one in series.changes if one.state == "sure"]
+
+
+def day_of(change: FoundChange) -> int:
+    return round((change.at_ns / 1e9 - datetime.datetime(2026, 9, 1, 10, tzinfo=datetime.UTC).timestamp()) / 86_400)
+
+
+def test_a_planted_step_is_found_at_its_run_with_the_kernel_offered_first(store: Store) -> None:
+    (change,) = sure(store)
+    assert (day_of(change), change.kind, change.better, change.matters, change.runs) == (STEP, "step", False, True, 6)
+    assert change.ratio is not None
+    assert change.ratio.low < 0.94 < change.ratio.high
+    assert change.explanations == ["only this changed, not the build: kernel Linux 6.1.0 -> Linux 6.1.99"]
+    every = changes_of(store, Decisions())
+    assert [one.id for one in every.changes if one.metric == METRIC] == [change.id]
+    assert every.series > 3
+    assert changes_of(store, Decisions(), since_ns=change.known_ns + 1).changes == []
+
+
+def test_a_change_that_is_sure_never_moves_whatever_is_added(store: Store, tmp_path: Path) -> None:
+    (before,) = sure(store)
+    for day in (40, 41, 42):  # later ones, of a third level
+        store.add([made(tmp_path, day, 1100.0)], Labels(version="1.1"))
+    for day in (STEP + 1, STEP - 1, 3):  # measured before, added now, at levels of the other side
+        store.add([made(tmp_path, day, 700.0, name=f"late-{day}")], Labels(version="1.0"))
+    after = sure(store)
+    assert (after[0].id, after[0].run, after[0].kind) == (before.id, before.run, before.kind)
+    assert [day_of(one) for one in after] == [STEP, 40]
+    assert after[1].explanations == ["kernel Linux 6.1.99 -> Linux 6.1.0", "version 1.0 -> 1.1"]
+
+
+def test_a_single_run_is_new_and_fades(store: Store, tmp_path: Path) -> None:
+    store.add([made(tmp_path, 50, 1500.0, machine=NEWER)], Labels(version="1.0"))
+    (series,) = history_of(store, METRIC, Decisions()).series
+    assert [(one.state, one.runs) for one in series.changes] == [("sure", 6), ("new", 1)]
+    for day in (51, 52, 53):
+        store.add([made(tmp_path, day, 940.0, machine=NEWER)], Labels(version="1.0"))
+    (series,) = history_of(store, METRIC, Decisions()).series
+    assert [one.state for one in series.changes] == ["sure"]
+
+
+def test_what_readers_decide_counts(store: Store) -> None:
+    assert isinstance(store.place, Path)
+    (change,) = sure(store)
+    done = slotmark(
+        *("store", "accept", change.id, "--reason", 'new "mempool"\\', "--until", "1.9", "--store", store.place)
+    )
+    assert done.returncode == 0, done.stderr
+    decisions = read_decisions(store)
+    (accepted,) = decisions.accepted
+    assert (accepted.change, accepted.reason, accepted.until) == (change.id, 'new "mempool"\\', "1.9")
+    assert accepted.when == datetime.datetime.now(datetime.UTC).date().isoformat()
+    found = changes_of(store, decisions)
+    assert change.id not in [one.id for one in found.changes]
+    assert change.id in [one.id for one in found.accepted]
+    twice = slotmark("store", "accept", change.id, "--reason", "again", "--store", store.place)
+    assert twice.returncode == 2
+    assert "accepted there already" in twice.stderr
+    for until, open_again in (("1.0", True), ("2099-01-01", False), ("2020-01-01", True)):
+        decided = Decisions(accepted=[msgspec.structs.replace(accepted, until=until)])
+        assert (change.id in [one.id for one in changes_of(store, decided).changes]) == open_again
+    # Without the runs of the new level there is no change, and a kind of machine is left out by its name.
+    bad = [
+        LeftOut(name=row["run"][:10], reason="disk full")
+        for row in store.table().to_pylist()
+        if row["at_ns"] >= change.at_ns
+    ]
+    assert sure(store, Decisions(bad_run=bad)) == []
+    machine = LeftOut(name=change.group.machine, reason="gone")
+    assert changes_of(store, Decisions(excluded_machine=[machine])).runs == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[accepted]]\nchange = 1", "no decisions"),
+        ("[[accepted]]\nchange = 'a'", "missing required field `reason`"),
+        ("[[ignored]]\nname = 'a'", "unknown field `ignored`"),
+        ("x = [", "no decisions"),
+    ],
+)
+def test_a_file_that_holds_no_decisions_is_refused(store: Store, tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "decisions.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(StoreError, match=words):
+        read_decisions(store, file)
+    store.files.put("decisions.toml", text.encode())
+    with pytest.raises(StoreError, match=words):
+        read_decisions(store)
+    with pytest.raises(StoreError, match="can't be read"):
+        read_decisions(store, tmp_path / "none.toml")
+
+
+def test_a_line_per_version_with_the_spread_of_its_runs(tmp_path: Path) -> None:
+    store = make_store(tmp_path / "store")
+    planted = levels(9, seed=5)
+    for day, level in enumerate(planted):
+        store.add([made(tmp_path, day, level * (1 + 0.1 * (day // 3)))], Labels(version=f"1.{day // 3}", ref="abc"))
+    found = history_of(store, METRIC, Decisions())
+    (series,) = found.series
+    assert [(one.version, one.runs, one.over) for one in series.versions] == [(f"1.{n}", 3, "runs") for n in range(3)]
+    for number, line in enumerate(series.versions):
+        assert line.estimate.low < 1000 * (1 + 0.1 * number) < line.estimate.high
+        assert 0.01 < line.estimate.high / line.estimate.low - 1 < 0.08
+    document = history_document(found)
+    assert "1.2" in str(document)
+    assert changes_document(changes_of(store, Decisions())).title == "No change"
+
+
+def test_a_run_alone_has_the_interval_of_what_varies_within(tmp_path: Path) -> None:
+    store = make_store(tmp_path / "store")
+    store.add([made(tmp_path, 1, 1000.0)], Labels())
+    (series,) = history_of(store, METRIC, Decisions()).series
+    (line,) = series.versions
+    assert (line.version, line.over, series.changes) == ("1.0.0", "within", [])
+    assert line.estimate.low < line.estimate.estimate < line.estimate.high
+    shown = slotmark("history", METRIC, "--store", tmp_path / "store", "--json")
+    assert '"version": "1.0.0"' in shown.stdout
+
+
+def test_accepting_what_is_no_change_is_refused(store: Store) -> None:
+    ended = slotmark("store", "accept", "00000000", "--reason", "x", "--store", str(store.place))
+    assert ended.returncode == 2
+    assert "no change of" in ended.stderr
+
+
+def test_sparklines_have_a_tick_a_value_up_to_sixty() -> None:
+    assert sparkline([1.0, 2.0, 3.0]) == "▁▅█"
+    assert sparkline([5.0, 5.0]) == "▄▄"
+    assert sparkline([]) == ""
+    assert len(sparkline(np.arange(1000.0).tolist())) == 60
+    assert Accepted(change="a", reason="b").holds(datetime.date(2026, 1, 1), set())

@@ -1,0 +1,278 @@
+"""The store: what is in it, what is made of it, who writes to it at once, and what it refuses."""
+
+import datetime
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from slotmark import stores
+from slotmark.errors import ArgumentError, SlotmarkError, StoreError
+from slotmark.history import Labels, Store, history_of, make_store, open_store
+from slotmark.history.decisions import Decisions
+from slotmark.metrics import samples
+from slotmark.places import Url
+from slotmark.run import Run, check_run
+from tests.conftest import remarks, slotmark
+from tests.history.made import METRIC, made
+from tests.made_up_runs import MACHINE
+from tests.s3 import BUCKET, s3_server
+
+ADD = [sys.executable, "-m", "slotmark", "store", "add"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """Six runs."""
+    folder = tmp_path_factory.mktemp("runs")
+    return [made(folder, day, 1000.0 + day) for day in range(6)]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory, runs: list[Run]) -> Path:
+    """A store with them, that tests only read or copy."""
+    place = tmp_path_factory.mktemp("filled") / "store"
+    store = make_store(place)
+    for number, run in enumerate(runs):
+        store.add([run], Labels(version=f"1.{number}", ref=f"abc{number}", branch="main"))
+    store.keep_index()
+    return place
+
+
+@pytest.fixture
+def store(filled: Path, tmp_path: Path) -> Store:
+    """A copy of it."""
+    return open_store(Path(shutil.copytree(filled, tmp_path / "store")))
+
+
+def index_file(store: Store) -> Path:
+    assert isinstance(store.place, Path)
+    (file,) = (store.place / "index").iterdir()
+    return file
+
+
+def refuses(*arguments: str | Path, words: tuple[str, ...]) -> None:
+    """Checks that a command ends with one line that has some words."""
+    ended = slotmark(*arguments)
+    assert ended.returncode == 2, ended.stdout
+    assert len(remarks(ended.stderr)) == 1, ended.stderr
+    for word in words:
+        assert word in ended.stderr
+
+
+def test_a_run_is_whole_in_the_store_and_its_estimate_is_that_of_its_samples(filled: Path, runs: list[Run]) -> None:
+    store = open_store(filled)
+    assert len(store.runs()) == 6
+    for digest in store.runs():
+        assert check_run(filled / "runs" / digest) == len(runs[0].manifest.parts)
+    rows = {row["version"]: row for row in store.table().to_pylist()}
+    row = rows["1.3"]
+    assert (row["ref"], row["branch"], row["bench"], row["target"]) == ("abc3", "main", "chainsync", "pallas")
+    (estimate,) = (one for one in row["estimates"] if one["metric"] == METRIC)
+    values = samples(runs[3], METRIC).values("decode, sequential")
+    assert (estimate["unit"], estimate["samples"]) == ("blocks/s", 6)
+    assert estimate["estimate"] == pytest.approx(np.median(values))
+    assert min(values) <= estimate["low"] < estimate["estimate"] < estimate["high"] <= max(values)
+
+
+def test_the_index_is_rebuilt_with_the_same_bytes_whatever_became_of_it(store: Store) -> None:
+    file = index_file(store)
+    store.write_index()
+    whole = file.read_bytes()
+    table = store.table()
+    for damage in (b"", whole[: len(whole) // 2], b"PAR1" + b"\0" * 100, None):
+        file.unlink() if damage is None else file.write_bytes(damage)
+        assert store.table().equals(table)
+    store.write_index(from_files=True)
+    assert file.read_bytes() == whole
+    shutil.rmtree(Path(str(store.place)) / "estimates")
+    assert store.recompute() == 6
+    assert file.read_bytes() == whole
+
+
+def test_an_index_that_is_older_than_the_runs_lacks_none_of_them(store: Store, tmp_path: Path) -> None:
+    before = index_file(store).read_bytes()
+    for day in range(10, 12):
+        store.add([made(tmp_path, day, 1000.0)], Labels())
+    assert index_file(store).read_bytes() == before
+    assert len(store.table()) == 8
+    removed = store.runs()[0]
+    (Path(str(store.place)) / "entries" / f"{removed}.json").unlink()
+    assert removed not in store.table()["run"].to_pylist()
+    store.keep_index()
+    assert index_file(store).read_bytes() != before
+
+
+def test_a_run_counts_once_and_keeps_its_names(store: Store, runs: list[Run], tmp_path: Path) -> None:
+    copied = Path(shutil.copytree(runs[0].path, tmp_path / "of-another-name"))
+    again = slotmark("store", "add", copied, "--to", str(store.place), "--version", "1.0")
+    assert again.returncode == 0, again.stderr
+    assert "(already there)" in again.stdout
+    refuses(
+        "store", "add", copied, "--to", str(store.place), "--version", "2.0", words=("already in", "--version '1.0'")
+    )
+    assert len(store.runs()) == 6
+
+
+def test_two_processes_at_once_and_one_that_is_killed_lose_nothing(runs: list[Run], tmp_path: Path) -> None:
+    place = tmp_path / "new"
+    every = [str(run.path) for run in runs]
+    both = [subprocess.Popen([*ADD, *of, "--to", str(place)]) for of in (every[:4], [*reversed(every[2:])])]
+    assert [one.wait(timeout=240) for one in both] == [0, 0]
+    store = open_store(place)
+    assert len(store.runs()) == 6
+    killed = subprocess.Popen([*ADD, *every, "--to", str(tmp_path / "killed")], start_new_session=True)
+    entries = tmp_path / "killed" / "entries"
+    while not entries.is_dir() or not any(entries.glob("*.json")):
+        assert killed.poll() is None
+        time.sleep(0.005)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait(timeout=60)
+    after = open_store(tmp_path / "killed")
+    assert 1 <= len(after.table()) <= 6
+    assert after.table()["run"].to_pylist() == after.runs()
+    again = slotmark("store", "add", *every, "--to", tmp_path / "killed")
+    assert again.returncode == 0, again.stderr
+    assert after.table().drop_columns(["added_ns", "place"]).equals(store.table().drop_columns(["added_ns", "place"]))
+
+
+def test_a_store_in_a_bucket_has_the_same_history(
+    runs: list[Run], store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with s3_server(tmp_path / "s3") as server:
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+        stores.client.cache_clear()
+        there = make_store(Url("s3", BUCKET, "team/store"))
+        for number, run in enumerate(runs):
+            there.add([run], Labels(version=f"1.{number}"))
+        there.keep_index()
+        there.add([runs[0]], Labels())
+        with pytest.raises(StoreError, match="already in s3://runs/team/store"):
+            there.add([runs[0]], Labels(version="7"))
+        ours, theirs = (history_of(one, METRIC, Decisions()) for one in (store, open_store(there.place)))
+        assert [one.levels for one in ours.series] == [one.levels for one in theirs.series]
+        check_run(Url("s3", BUCKET, f"team/store/runs/{there.runs()[0]}"))
+        with pytest.raises(StoreError, match="no store"):
+            open_store(Url("s3", BUCKET, "nothing"))
+    stores.client.cache_clear()
+
+
+def test_other_machines_and_other_work_have_histories_of_their_own(store: Store, tmp_path: Path) -> None:
+    other = msgspec.structs.replace(MACHINE, kernel="Linux 7.0.1")
+    store.add([made(tmp_path, 20, 500.0, machine=other)], Labels(version="2.0"))
+    store.add([made(tmp_path, 21, 500.0, blocks=20_000)], Labels(version="2.0"))
+    store.add([made(tmp_path, 22, 500.0)], Labels(version="2.0", machine="the other rack"))
+    same = msgspec.structs.replace(MACHINE, kernel="Linux 6.1.99", hostname_hash="ba9876543210", load=1.0)
+    store.add([made(tmp_path, 23, 1000.0, machine=same)], Labels(version="2.1"))
+    found = history_of(store, METRIC, Decisions())
+    assert sorted(len(one.levels) for one in found.series) == [1, 1, 1, 7]
+    assert {one.group.machine for one in found.series} >= {
+        "the other rack",
+        "Test CPU @ 3.00GHz, 2 cores, 8 GiB, Linux 7, none",
+    }
+
+
+@pytest.mark.parametrize("started", ["2099-01-01T00:00:00Z", "", "yesterday"])
+def test_a_run_whose_clock_cant_be_right_is_ordered_by_when_it_was_added(
+    store: Store, tmp_path: Path, started: str
+) -> None:
+    run = made(tmp_path, 30, 1000.0, started=started or " ")
+    (added,) = store.add([run], Labels(version="odd"))
+    assert added.late
+    (row,) = (row for row in store.table().to_pylist() if row["version"] == "odd")
+    assert row["at_ns"] == row["added_ns"]
+    now = datetime.datetime.now(datetime.UTC).timestamp()
+    assert abs(row["at_ns"] / 1e9 - now) < 600
+
+
+def test_names_are_data_and_are_shown_as_they_are(tmp_path: Path) -> None:
+    place = tmp_path / "named"
+    names = [
+        "feature/x",
+        'it\'s "quoted"',
+        "🚀",
+        "<script>alert(1)</script>",
+        "../../etc/passwd",
+        "[bold red]x[/]",
+        "a|b",
+    ]
+    store = make_store(place)
+    for day, name in enumerate(names):
+        store.add([made(tmp_path, day, 1000.0)], Labels(version=name, branch=name, ref=name))
+    assert sorted(path.name for path in place.iterdir()) == ["entries", "estimates", "runs", "store.json"]
+    shown = slotmark(
+        "history", METRIC, "--store", place, env={"COLUMNS": "180", "PATH": "", "PYTHONIOENCODING": "utf-8"}
+    )
+    assert shown.returncode == 0, shown.stderr
+    for name in names:
+        assert name in shown.stdout
+    for wrong in ("a\nb", " x", "x" * 201, "a\x1b[31mb"):
+        with pytest.raises(ArgumentError, match="--branch"):
+            Labels(branch=wrong)
+
+
+def test_what_is_no_store_or_a_newer_one_is_refused_in_a_line(store: Store, runs: list[Run], tmp_path: Path) -> None:
+    assert isinstance(store.place, Path)
+    refuses("history", METRIC, "--store", tmp_path / "nothing", words=("no store", "slotmark store add RUN --to"))
+    refuses("store", "add", runs[0].path, "--to", runs[1].path, words=("not empty",))
+    refuses("store", "add", tmp_path / "no-run", "--to", tmp_path / "x", words=("no such run folder",))
+    refuses("history", "blocks_per_ss", "--store", store.place, words=("Did you mean 'blocks_per_s'?",))
+    refuses("history", "--store", store.place, words=("name one METRIC",))
+    refuses("history", "--changes", "--since", "soon", "--store", store.place, words=("--since 'soon'", "30d"))
+    for content, words in (
+        (b'{"schema":2,"slotmark":"9"}', "newer slotmark"),
+        (b'{"schema":1,"slotmark":"../../x"}', "is no version"),
+        (b"{", "damaged"),
+        (b'{"schema":1}', "damaged"),
+    ):
+        (store.place / "store.json").write_bytes(content)
+        with pytest.raises(StoreError, match=words):
+            open_store(store.place)
+    (store.place / "store.json").write_bytes(b'{"schema":1,"slotmark":"0.0.9"}')
+    other = open_store(store.place)
+    with pytest.raises(StoreError, match=r"computed by slotmark 0\.0\.9, this is .* recompute"):
+        other.add([runs[0]], Labels())
+    with pytest.raises(StoreError, match=r"estimates/0\.0\.9/.* gone\. Run `slotmark store recompute"):
+        other.table()
+    done = slotmark("store", "recompute", "--store", store.place)
+    assert done.returncode == 0, done.stderr
+    assert open_store(store.place).slotmark != "0.0.9"
+
+
+def test_a_damaged_file_of_a_run_is_named(store: Store) -> None:
+    assert isinstance(store.place, Path)
+    index_file(store).unlink()
+    entry = store.place / "entries" / f"{store.runs()[0]}.json"
+    whole = entry.read_bytes()
+    for content in (b"", whole[:30], whole.replace(b'"schema":1', b'"schema":7'), b"[" * 100_000):
+        entry.write_bytes(content)
+        with pytest.raises(StoreError, match=entry.name):
+            store.table()
+    entry.write_bytes(whole)
+    (store.place / "entries" / "notes.txt").write_text("x")
+    (store.place / "entries" / ".partial.json").write_text("x")
+    assert len(store.table()) == 6
+
+
+def test_estimates_in_another_unit_are_refused(store: Store) -> None:
+    assert isinstance(store.place, Path)
+    index_file(store).unlink()
+    for file in (store.place / "estimates" / store.slotmark).iterdir():
+        file.write_bytes(file.read_bytes().replace(b'"unit":"blocks/s"', b'"unit":"blocks/h"'))
+    with pytest.raises(StoreError, match=r"'blocks_per_s' of run .* is in blocks/h, here in blocks/s"):
+        history_of(store, METRIC, Decisions())
+
+
+def test_a_folder_that_cant_be_written_ends_in_a_line_and_leaves_nothing(store: Store, tmp_path: Path) -> None:
+    assert isinstance(store.place, Path)
+    shutil.rmtree(store.place / "entries")
+    (store.place / "entries").write_text("a file in the place of a folder")
+    with pytest.raises(SlotmarkError, match="entries"):
+        store.add([made(tmp_path, 40, 1000.0)], Labels())

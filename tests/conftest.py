@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from attack.signals import default_for_children
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.s3 import S3, reaching, s3_server
 from tests.side_by_side import ByFile, own_network, processes
 
 REPO = Path(__file__).resolve().parents[1]
@@ -70,6 +71,11 @@ def remarks(said: str) -> list[str]:
     return [line for line in said.splitlines() if not progress.fullmatch(line)]
 
 
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    """The content of each file of a folder, by its path from there."""
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
 @pytest.fixture(scope="session")
 def command() -> Callable[..., subprocess.CompletedProcess[str]]:
     return slotmark
@@ -91,6 +97,13 @@ def preview(shared: Path) -> Path:
     if not folder.is_dir():
         pytest.skip(f"the real chain is not unpacked from {shared}: make test-shared does it")
     return folder
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    """A real S3 server with a bucket, which this process and those that it starts reach."""
+    with s3_server(tmp_path_factory.mktemp("s3")) as server, reaching(server):
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from slotmark import stores
+
 REPO = Path(__file__).resolve().parents[1]
 BUILT = REPO / ".build" / "s3" / "versitygw"
 ACCESS, SECRET = "test-access", "canary-9f3b61d27c"
@@ -286,3 +288,29 @@ def on_small_disk(folder: Path, size: str) -> list[str]:
         pytest.skip("no small disk can be mounted here: unshare -rm is refused")
     script = f'mount -t tmpfs -o size={size} none "$0" && mkdir "$0"/data "$0"/data/{BUCKET} "$0"/sidecar && exec "$@"'
     return [unshare, "-rm", "sh", "-c", script, str(folder)]
+
+
+@contextlib.contextmanager
+def reaching(server: S3, port: int = 0, secret: str = SECRET) -> Iterator[None]:
+    """Has this process reach a server, or a proxy before it."""
+    before = dict(os.environ)
+    try:
+        os.environ.update(server.environment(port, secret))
+        stores.client.cache_clear()
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        stores.client.cache_clear()
+
+
+@contextlib.contextmanager
+def through(server: S3, *faults: Fault) -> Iterator[None]:
+    """Has this process reach a server by a proxy; each of the faults is met."""
+    with proxy(server.port, *faults) as between, reaching(server, between.port):
+        yield
+    assert all(fault.met for fault in faults)
+
+
+SLOW_DOWN = refused(503, "SlowDown")
+"""The answer of a store that is asked too often."""

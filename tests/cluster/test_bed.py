@@ -12,7 +12,7 @@ from slotmark.benches.cluster.bed import check_bed, create_bed, read_bed, stamp_
 from slotmark.benches.cluster.metadata import UNKNOWN, read_genesis, read_metadata, regions_of_topology
 from slotmark.benches.cluster.simulate import load_profile, simulate
 from slotmark.errors import BedError, SimulationError
-from tests.conftest import slotmark
+from tests.conftest import bytes_of, slotmark
 
 SMALL = ("utxo_entries=20", "delegators=10", "dreps=2", "live.funds=3")
 """So little that a bed takes no time."""
@@ -28,10 +28,6 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("beds") / "bed"
     create_bed("value-only-5", place, quietly, settings=SMALL)
     return place
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_the_command_makes_a_bed_that_nothing_is_wrong_with(tmp_path: Path) -> None:
@@ -55,7 +51,7 @@ def test_the_command_makes_a_bed_that_nothing_is_wrong_with(tmp_path: Path) -> N
 def test_the_same_options_give_the_same_bytes_and_another_seed_others(bed: Path, tmp_path: Path) -> None:
     create_bed("value-only-5", tmp_path / "again", quietly, settings=SMALL)
     create_bed("value-only-5", tmp_path / "other", quietly, settings=SMALL, seed=2)
-    first, again, other = (contents(folder) for folder in (bed, tmp_path / "again", tmp_path / "other"))
+    first, again, other = (bytes_of(folder) for folder in (bed, tmp_path / "again", tmp_path / "other"))
     assert first == again
     assert first.keys() == other.keys()
     assert first["genesis/pools-keys/pool1/cold.skey"] != other["genesis/pools-keys/pool1/cold.skey"]
@@ -151,7 +147,7 @@ def test_the_check_names_each_thing_in_a_line_and_ends_with_2(bed: Path, tmp_pat
         "node-3/config.json: is missing; put it back, or make the bed anew with `slotmark cluster create`.",
         "genesis/pools-keys/pool2/vrf.skey: others may use it (mode 640), and cardano-node refuses such a VRF key; chmod 600.",
     ]
-    assert "2 things are wrong" in checked.stderr
+    assert "2 faults" in checked.stderr
     assert stat.S_IMODE((bed / "genesis" / "pools-keys" / "pool2" / "vrf.skey").stat().st_mode) == 0o600
 
 

@@ -2,7 +2,6 @@
 
 import gzip
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -15,19 +14,12 @@ from slotmark.places import Url
 from slotmark.run import Manifest
 from slotmark.stores import Bucket
 from tests.cluster.made_up_logs import Cluster
-from tests.conftest import slotmark
-from tests.engine.test_shards import bytes_of
-from tests.run.test_stores import SLOW_DOWN, reaching, serving, through
-from tests.s3 import BUCKET, S3, Answer, Fault, Proxied, s3_server
+from tests.conftest import bytes_of, slotmark
+from tests.s3 import BUCKET, S3, SLOW_DOWN, Answer, Fault, Proxied, through
+from tests.web import serving
 
 LOOKED = 6
 """Ranges of a small packed file that are asked for before it is read: its beginning to know a log, its packing, kind, first line, and ends, those twice."""
-
-
-@pytest.fixture(scope="module")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as server, reaching(server):
-        yield server
 
 
 @pytest.fixture(scope="module")

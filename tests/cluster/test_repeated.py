@@ -15,7 +15,7 @@ from slotmark.benches.cluster.simulate import load_profile
 from slotmark.benches.cluster.simulations import merged, shard_done, simulate_seeds, simulated
 from slotmark.errors import RunError
 from slotmark.run import check_run, open_runs
-from tests.conftest import remarks, slotmark
+from tests.conftest import bytes_of, remarks, slotmark
 
 SMALL = ("hosts=6", "pools=6", "run.slots=600", "genesis.epoch_slots=250")
 
@@ -24,20 +24,16 @@ def quietly(done: int, total: int) -> None:
     assert done <= total
 
 
-def files(folder: Path) -> dict[Path, bytes]:
-    return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-
-
 @pytest.mark.parametrize("direct", [True, False], ids=["run folders", "logs"])
 def test_any_number_of_workers_writes_the_same_bytes_as_one_run_after_another(direct: bool, tmp_path: Path) -> None:
     profile = load_profile("value-only-10.5", SMALL)
     for workers in (1, 2, 3):
         made = simulate_seeds(profile, [4, 5, 6], tmp_path / str(workers), quietly, direct=direct, workers=workers)
         assert [folder.name for folder, _ in made] == ["seed-4", "seed-5", "seed-6"]
-    assert files(tmp_path / "1") == files(tmp_path / "2") == files(tmp_path / "3")
+    assert bytes_of(tmp_path / "1") == bytes_of(tmp_path / "2") == bytes_of(tmp_path / "3")
     if direct:
         simulate_direct(profile, 5, tmp_path / "alone" / "seed-5", quietly)
-        assert files(tmp_path / "alone" / "seed-5") == files(tmp_path / "1" / "seed-5")
+        assert bytes_of(tmp_path / "alone" / "seed-5") == bytes_of(tmp_path / "1" / "seed-5")
         assert all(check_run(run.path) for run in open_runs(tmp_path / "3"))
 
 
@@ -51,22 +47,22 @@ def test_shards_make_the_same_bytes_as_one_call(direct: bool, tmp_path: Path) ->
     assert [facts for _, facts in merged(tmp_path / "shards", tmp_path / "together", quietly)] == [
         facts for _, facts in alone
     ]
-    assert files(tmp_path / "together") == files(tmp_path / "alone")
-    before = files(tmp_path)
+    assert bytes_of(tmp_path / "together") == bytes_of(tmp_path / "alone")
+    before = bytes_of(tmp_path)
     with pytest.raises(RunError, match="seed-4: already there"):
         merged(tmp_path / "shards", tmp_path / "together", quietly)
-    assert files(tmp_path) == before
+    assert bytes_of(tmp_path) == before
 
 
 def test_a_seed_that_is_there_is_refused_before_anything_is_simulated(tmp_path: Path) -> None:
     profile = load_profile("value-only-10.5", SMALL)
     simulate_seeds(profile, [2], tmp_path / "runs", quietly, direct=True)
-    before = files(tmp_path)
+    before = bytes_of(tmp_path)
     with pytest.raises(RunError, match="seed-2: already there"):
         simulate_seeds(profile, [1, 2], tmp_path / "runs", quietly, direct=True)
     with pytest.raises(RunError, match="a run folder, and runs are not put into one"):
         simulate_seeds(profile, [3], tmp_path / "runs" / "seed-2", quietly, direct=True)
-    assert files(tmp_path) == before
+    assert bytes_of(tmp_path) == before
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -132,8 +128,8 @@ def test_a_prediction_is_the_same_on_one_core_and_on_two(tmp_path: Path) -> None
         assert done.returncode in (0, 1, 3), done.stderr
         printed.append(done.stdout)
     assert printed[0] == printed[1]
-    assert files(tmp_path / "1") == files(tmp_path / "2")
-    assert Path("out/report.json") in files(tmp_path / "1")
+    assert bytes_of(tmp_path / "1") == bytes_of(tmp_path / "2")
+    assert "out/report.json" in bytes_of(tmp_path / "1")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -207,6 +208,30 @@ def cluster(folder: Path, *, secured: bool = True, nodes: Sequence[str] = MACHIN
         yield made
     finally:
         made.end()
+
+
+@contextmanager
+def both() -> Iterator[Cluster]:
+    """A cluster whose nodes both run; a test that takes something away brings it back. Skips where none can be made."""
+    import pytest  # not for the process that holds a namespace
+
+    if why := missing():
+        pytest.skip(why)
+    folder = Path(tempfile.mkdtemp(prefix="sr-", dir="/tmp"))  # sockets lie in it: a short path
+    try:
+        with cluster(folder) as made:
+            yield made
+    finally:
+        shutil.rmtree(folder)
+
+
+def waited(there: Callable[[], object], process: "subprocess.Popen[str] | None" = None) -> None:
+    """Waits until something is there, while a process that leads to it runs."""
+    until = time.monotonic() + 120
+    while not there():
+        assert time.monotonic() < until
+        assert process is None or process.poll() is None, process.communicate()
+        time.sleep(0.05)
 
 
 def _ip(machine: Machine, words: str, *more: str) -> None:

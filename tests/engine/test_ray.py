@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,9 +23,9 @@ from slotmark.engine import ray as on_ray_module
 from slotmark.errors import EngineError
 from tests.cluster.made_up_logs import Cluster as LoggingCluster
 from tests.cluster.test_forecast import SMALL, replays
-from tests.conftest import REPO, slotmark
+from tests.conftest import REPO, bytes_of, slotmark
 from tests.engine import ray_cluster, works
-from tests.engine.ray_cluster import Cluster, Machine
+from tests.engine.ray_cluster import Cluster, Machine, waited
 
 SWEEP = [
     "predict",
@@ -46,24 +46,8 @@ WORKER = "ray::_in_worker"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """A cluster whose nodes both run. What a test takes away it brings back."""
-    if why := ray_cluster.missing():
-        pytest.skip(why)
-    folder = Path(tempfile.mkdtemp(prefix="sr-", dir="/tmp"))  # sockets lie in it: a short path
-    try:
-        with ray_cluster.cluster(folder) as made:
-            yield made
-    finally:
-        shutil.rmtree(folder)
-
-
-def waited(there: Callable[[], object], process: "subprocess.Popen[str] | None" = None) -> None:
-    """Waits until something is there, while a process that leads to it runs."""
-    until = time.monotonic() + 120
-    while not there():
-        assert time.monotonic() < until
-        assert process is None or process.poll() is None, process.communicate()
-        time.sleep(0.05)
+    with ray_cluster.both() as made:
+        yield made
 
 
 def pieces(cluster: Cluster, *words: str | Path, machine: Machine | None = None) -> "subprocess.Popen[str]":
@@ -82,10 +66,6 @@ def pieces(cluster: Cluster, *words: str | Path, machine: Machine | None = None)
 def begun(folder: Path) -> set[int]:
     """The numbers of pieces that have begun."""
     return {int(one.name.split("-")[1]) for one in folder.glob("begun-*")}
-
-
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def workers(cluster: Cluster) -> list[int]:
@@ -403,7 +383,7 @@ def test_a_cluster_without_tokens_is_used_only_when_asked_for(tmp_path: Path) ->
             refused = made.slotmark(*SWEEP, "-o", tmp_path / "ray", "--engine", "ray")
             assert refused.returncode == 2
             assert is_one_line(refused.stderr)
-            assert "asks for no token" in refused.stderr
+            assert "requires no token" in refused.stderr
             assert "RAY_AUTH_MODE=token; or go on with --insecure-ray" in refused.stderr
             done = made.slotmark(*SWEEP, "-o", tmp_path / "ray", "--engine", "ray", "--insecure-ray")
             assert done.returncode == 0, done.stderr

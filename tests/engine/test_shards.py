@@ -18,7 +18,7 @@ from slotmark.benches.cluster.question import answered, merged, shard_done
 from slotmark.benches.cluster.requests import Question
 from slotmark.engine import Shard, opened
 from slotmark.errors import ArgumentError, PieceError
-from tests.conftest import remarks, slotmark
+from tests.conftest import bytes_of, remarks, slotmark
 
 SMALL = ["hosts=6", "pools=6", "run.slots=600", "genesis.epoch_slots=250"]
 SWEEP = Question(profile="value-only-10.5", settings=SMALL, sweep="block_size=22kB..88kB", steps=3, seeds=3)
@@ -30,10 +30,6 @@ def done(question: Question, shard: str, out: Path) -> tuple[int, int, int]:
     """Pieces of a shard, those that were found finished, and those that all shards lack."""
     found = shard_done(question, shard, out, lambda *_: None)
     return found.pieces, found.found, found.missing
-
-
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,16 +14,9 @@ from slotmark.engine import NotMergedError, Piece, Shard, gathered, opened, shar
 from slotmark.errors import PieceError, SlotmarkError
 from slotmark.places import Place, Url
 from tests.engine.works import filled
-from tests.run.test_stores import SLOW_DOWN, reaching, through
-from tests.s3 import BUCKET, S3, Fault, s3_server
+from tests.s3 import BUCKET, S3, SLOW_DOWN, Fault, through
 
 OPTIONS = {"asked": "for"}
-
-
-@pytest.fixture(scope="module")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as server, reaching(server):
-        yield server
 
 
 def pieces(folder: Path, wait_s: float = 0) -> list[Piece[int]]:

@@ -1,14 +1,12 @@
 """Runs in an object store: a real S3 server, and a proxy before it that does what networks and stores do."""
 
-import contextlib
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -32,14 +30,24 @@ from slotmark.stores import WHOLE_BYTES, traffic
 from tests.conftest import slotmark
 from tests.made_up_runs import write_run
 from tests.run.test_folder import manifest
-from tests.s3 import BUCKET, S3, SECRET, Fault, changed, cut, lost, on_small_disk, proxy, refused, s3_server, slowly
+from tests.s3 import (
+    BUCKET,
+    S3,
+    SECRET,
+    SLOW_DOWN,
+    Fault,
+    changed,
+    cut,
+    lost,
+    on_small_disk,
+    proxy,
+    reaching,
+    refused,
+    s3_server,
+    slowly,
+    through,
+)
 from tests.web import serving
-
-
-@pytest.fixture(scope="module")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as server, reaching(server):
-        yield server
 
 
 @pytest.fixture(scope="module")
@@ -54,28 +62,6 @@ def kept(s3: S3, run: Run) -> Url:
     copy_run(run.place, at("kept/a"))
     is_whole(s3, "kept/a")
     return at("kept/a")
-
-
-@contextlib.contextmanager
-def reaching(server: S3, port: int = 0, secret: str = SECRET) -> Iterator[None]:
-    """Has this process reach a server, or a proxy before it."""
-    before = dict(os.environ)
-    try:
-        os.environ.update(server.environment(port, secret))
-        stores.client.cache_clear()
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-        stores.client.cache_clear()
-
-
-@contextlib.contextmanager
-def through(server: S3, *faults: Fault) -> Iterator[None]:
-    """Has this process reach a server by a proxy; each of the faults is met."""
-    with proxy(server.port, *faults) as between, reaching(server, between.port):
-        yield
-    assert all(fault.met for fault in faults)
 
 
 def at(key: str) -> Url:
@@ -292,7 +278,6 @@ def test_a_writer_that_is_stopped_leaves_nothing(s3: S3, run: Run) -> None:
         is_whole(s3, "stopped")
 
 
-SLOW_DOWN = refused(503, "SlowDown")
 CONFLICT = refused(409, "ConditionalRequestConflict")
 
 

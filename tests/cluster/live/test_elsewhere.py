@@ -6,9 +6,8 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from slotmark.run import check_run, open_run
 from tests.cluster.live.machine import skip_without_programs, stand_in_recipe
 from tests.conftest import slotmark
 from tests.engine import ray_cluster
-from tests.engine.ray_cluster import Cluster
+from tests.engine.ray_cluster import Cluster, waited
 
 HOSTS = 4
 KEEPER = "ray::_Keeper"
@@ -29,15 +28,8 @@ LOGGED = ("block_events", "slot_events", "ledger_metrics", "resources", "transac
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """A cluster whose nodes both run. What a test takes away it brings back."""
-    if why := ray_cluster.missing():
-        pytest.skip(why)
-    folder = Path(tempfile.mkdtemp(prefix="sl-", dir="/tmp"))  # sockets lie in it: a short path
-    try:
-        with ray_cluster.cluster(folder) as made:
-            yield made
-    finally:
-        shutil.rmtree(folder)
+    with ray_cluster.both() as made:
+        yield made
 
 
 def hosts_file(folder: Path, more: str = "") -> Path:
@@ -53,15 +45,6 @@ def hosts_file(folder: Path, more: str = "") -> Path:
 def options(hosts: Path, out: Path, *more: str) -> list[str]:
     words = ["--engine", "ray", "--hosts", str(hosts), "-o", str(out), "--ready-within", "2min", "--grace", "10s"]
     return [*words, *more]
-
-
-def waited(there: Callable[[], object], process: "subprocess.Popen[str] | None" = None) -> None:
-    """Waits until something is there, while a process that leads to it runs."""
-    until = time.monotonic() + 120
-    while not there():
-        assert time.monotonic() < until
-        assert process is None or process.poll() is None, process.communicate()
-        time.sleep(0.05)
 
 
 def test_a_cluster_on_two_machines_is_the_run_of_all_its_logs(cluster: Cluster, bed: Path, tmp_path: Path) -> None:

@@ -1,21 +1,27 @@
 """The spread of runs of one build: measured, kept as a table, and used as what is known before; tables that aren't of these runs."""
 
+import contextlib
 import shutil
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
+import typer
 
+from slotmark.cli import app
 from slotmark.compare import Comparison, Policy
 from slotmark.compare.compare import compare
 from slotmark.compare.plan import plan
 from slotmark.compare.policy import read_policy
 from slotmark.compare.spread import spread
 from slotmark.compare.spread_table import read_spread_table, shipped_table, spread_table_text, write_spread_table
-from slotmark.errors import ComparisonError, RunError, SlotmarkError
+from slotmark.errors import ArgumentError, ComparisonError, RunError, SlotmarkError, StoreError
+from slotmark.history import Labels, make_store
+from slotmark.history.decisions import Decisions, LeftOut
+from slotmark.history.earlier import runs_like
 from slotmark.metrics import catalogue, register
-from slotmark.run import Run, open_run
+from slotmark.run import Run, open_run, open_runs
 from slotmark.verdict import Conditional
 from tests.compare.planted_runs import BENCH, FOLDER, Plant, levels, manifest_of, values_of, write_runs
 
@@ -276,3 +282,54 @@ def test_a_folder_whose_runs_dont_tell_is_refused_in_a_line(store: Path, tmp_pat
         compare(sides, run_to_run=store)
     with pytest.raises(SlotmarkError, match="no-such"):
         compare(sides, run_to_run=tmp_path / "no-such")
+
+
+def test_a_store_shows_the_spread_of_its_runs_by_itself(store: Path, tmp_path: Path) -> None:
+    """The runs of the folder, in a store: as the folder, but that nothing is refused where they don't show it."""
+    sides = [runs(tmp_path, "old", 1, seed=31), runs(tmp_path, "new", 1, seed=32, worse=0.12)]
+    kept = make_store(tmp_path / "kept")
+    kept.add([*open_runs(store), *sides[0]], Labels())
+    both = [run for side in sides for run in side]
+    found = compare(sides, run_to_run=runs_like(kept, both))
+    by_folder = compare(sides, run_to_run=store)
+    assert [row.differences for row in found.rows if row.metric.rank != "decisive"] != []
+    for one, other in zip(found.rows, by_folder.rows, strict=True):
+        mine, its = one.differences[0], other.differences[0]
+        assert mine and its
+        assert mine.ratio == its.ratio
+    assert "run-to-run variation assumed: earlier runs in kept, 7 runs of 2 builds" in found.line
+    (warning,) = (one for one in found.warnings if one.kind == "earlier_runs_left_out")
+    assert "compared here" in warning.text
+    # Of other work none is opened; two builds' worth of bad runs leave nothing, which the line shows as without a store.
+    assert "of other work" not in warning.text
+    bad = [
+        LeftOut(name=str(row["name"]), reason="x") for row in kept.table().to_pylist() if row["build"] in ("a", "bb")
+    ]
+    left = compare(sides, run_to_run=runs_like(kept, both, Decisions(bad_run=bad)))
+    assert left.decision and left.decision.answer == "run again"
+    assert [one.kind for one in left.warnings] == ["earlier_runs_left_out"]
+
+
+def test_commands_take_a_store(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sides = [runs(tmp_path, "old", 1, seed=31), runs(tmp_path, "new", 1, seed=32, worse=0.12)]
+    names = [str(one.path) for side in sides for one in side]
+    kept = str(tmp_path / "kept")
+    make_store(tmp_path / "kept").add(open_runs(store), Labels())
+    (tmp_path / "release.toml").write_text(
+        f'[[comparison]]\nname = "one"\nbench = "{BENCH}"\nbaseline = ["{names[0]}"]\ncandidate = ["{names[1]}"]\n'
+    )
+    release = str(tmp_path / "release.toml")
+    for command, words in (
+        (["compare", *names], "earlier runs in kept, 7 runs of 2 builds"),
+        (["plan", names[0]], "7 runs of 2 builds"),
+        (["release", "decide", release], "HOLD release: one"),
+        (["release", "plan", release], "one"),
+    ):
+        with contextlib.suppress(typer.Exit):
+            app([*command, "--store", kept], standalone_mode=False)
+        shown = " ".join(capsys.readouterr().out.split())
+        assert words in shown, command
+    with pytest.raises(ArgumentError, match="Give one of them"):
+        app(["compare", *names, "--store", kept, "--run-to-run", str(store)], standalone_mode=False)
+    with pytest.raises(StoreError, match="no store"):
+        app(["plan", names[0], "--store", str(store)], standalone_mode=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slotmark.cli.console import progress, reader_may_leave, talk
-from slotmark.cli.gate import Deciding, deciding_policy, exit_code, refuse_blind_gate
+from slotmark.cli.gate import Deciding, deciding_policy, exit_code, refuse_blind_gate, spread_source
 from slotmark.cli.reports import AsJson, Out, opened_sides, print_json, print_report
 from slotmark.cli.requests import from_requests
 from slotmark.cli.show import Filters
@@ -98,6 +98,7 @@ def compare(
     margins = dict(share_of_metric("--margin", text, "blocks_per_s=5%") for text in margin or [])
     chosen = None if filters is None else parse_filters(filters, bench)
     _remark_noise(opened, deciding.noise)
+    source = spread_source(deciding.run_to_run, deciding.earlier_store, [run for side in opened for run in side])
 
     def compared() -> "Comparison":
         with progress("metrics") as step:
@@ -106,7 +107,7 @@ def compare(
                 filters=chosen,
                 margins=margins,
                 policy=policy,
-                run_to_run=deciding.run_to_run,
+                run_to_run=source,
                 seed=seed,
                 progress=step,
             )

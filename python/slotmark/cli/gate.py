@@ -15,6 +15,9 @@ from slotmark.verdict import Conditional, Verdict
 
 if TYPE_CHECKING:
     from slotmark.compare import Comparison, Policy
+    from slotmark.compare.earlier import Source
+    from slotmark.compare.release import FindEarlier
+    from slotmark.run import Run
 
 EXIT_CODES = {"ship": 0, "hold": 1, "run again": 3}
 """By the answer of a decision."""
@@ -25,6 +28,16 @@ RunToRunOption = Annotated[
     Option(
         "How much runs of one build differ: a table from `slotmark spread`, or a folder of earlier runs. Without it, the table that comes with slotmark for the runs' cluster, if there is one.",
         "PATH",
+    ),
+]
+
+
+EarlierStoreOption = Annotated[
+    str | None,
+    Option(
+        "A store of runs (`slotmark store add`): runs in it of the same bench, work and machine show how much runs of one build differ.",
+        "STORE",
+        ("--store",),
     ),
 ]
 
@@ -47,6 +60,7 @@ class Deciding(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     run_to_run: RunToRunOption = None
+    earlier_store: EarlierStoreOption = None
     show_policy: Annotated[bool, Option("Print the default policy of these runs as a policy file, and end.")] = False
     fail_on: Annotated[
         FailOn | None,
@@ -79,6 +93,30 @@ class Deciding(msgspec.Struct, frozen=True, kw_only=True):
     def gates(self) -> bool:
         """True where the exit code follows the decision."""
         return bool(self.policy or self.gate or self.fail_on)
+
+
+def spread_source(run_to_run: Path | None, store: str | None, runs: "Sequence[Run]") -> "Source | None":
+    """Returns what shows how much runs of one build differ, by what was named: a file or folder, or the runs of a store; None for neither.
+
+    Raises:
+        ArgumentError: Both were named.
+        StoreError: There is no such store, or it is damaged.
+    """
+    if store is None:
+        return run_to_run
+    if run_to_run is not None:
+        raise ArgumentError("--run-to-run and --store both name how much runs of one build differ. Give one of them.")
+    return find_earlier(store)(runs)
+
+
+def find_earlier(store: str) -> "FindEarlier":
+    """Returns what finds earlier runs in a store, without those that readers left out. StoreError where there is no such store."""
+    from slotmark.history import open_store
+    from slotmark.history.earlier import runs_like
+    from slotmark.places import place
+
+    opened = open_store(place(store))
+    return lambda runs: runs_like(opened, runs)
 
 
 def deciding_policy(bench: str, asked: Deciding) -> "Policy | None":

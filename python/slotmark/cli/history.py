@@ -57,7 +57,7 @@ def history(
             metavar="SHARE",
             help="The p-value, adjusted over all series of the same runs, below which a change is sure.",
         ),
-    ] = "0.1%",
+    ] = "0.01%",
     method: Annotated[
         Search,
         typer.Option(
@@ -80,8 +80,8 @@ def history(
         raise ArgumentError("--since: goes with --changes. A metric's history is shown from its beginning.")
     least_p = fraction("--significance", significance)
     if not 0 < least_p <= 0.05:
-        raise ArgumentError(f"--significance '{significance}': expected a share above 0 and up to 5 %, as in 0.1%.")
-    rules = Rules(least=least, significance=least_p, likely=max(0.01, least_p))
+        raise ArgumentError(f"--significance '{significance}': expected a share above 0 and up to 5 %, as in 0.01%.")
+    rules = Rules(least=least, significance=least_p, likely=max(Rules().likely, least_p))
     since_ns = None if since is None else _since_ns(since)
     opened = open_store(place(store))
     decided = read_decisions(opened, decisions)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from slotmark.cli.gate import RunToRunOption
+from slotmark.cli.gate import EarlierStoreOption, RunToRunOption, spread_source
 from slotmark.cli.reports import AsJson, Out, opened_sides, show_report
 from slotmark.cli.requests import from_requests
 from slotmark.cli.show import Filters
@@ -34,6 +34,7 @@ def plan(
         Path | None, typer.Option(metavar="FILE", help="What decides, and by which margins: TOML, as of `compare`.")
     ] = None,
     run_to_run: RunToRunOption = None,
+    earlier_store: EarlierStoreOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Print what a decision takes by each design, the smallest differences that comparisons of such runs find, and what a wanted one takes."""
@@ -48,6 +49,12 @@ def plan(
     bench = opened[0].manifest.bench
     chosen = None if filters is None else parse_filters(filters, bench)
     deciding = read_policy(policy, bench) if policy else None
-    found = plan_runs(builds(opened), detect=wanted, policy=deciding, run_to_run=run_to_run, filters=chosen)
+    found = plan_runs(
+        builds(opened),
+        detect=wanted,
+        policy=deciding,
+        run_to_run=spread_source(run_to_run, earlier_store, opened),
+        filters=chosen,
+    )
     document = plan_document(found)
     show_report(document, found, out, as_json=as_json)

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from slotmark.cli.console import progress, talk
-from slotmark.cli.gate import EXIT_CODES
+from slotmark.cli.gate import EXIT_CODES, find_earlier
 from slotmark.cli.reports import AsJson, Out, share_freed_memory, show_report
 
 if TYPE_CHECKING:
@@ -35,10 +35,21 @@ app = typer.Typer(
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Names the comparisons, in TOML: docs/release.md.")]
 
 
+Store = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="STORE",
+        help="A store of runs: runs in it of the same bench, work and machine show how much runs of one build differ, where the file names nothing.",
+    ),
+]
+
+
 @app.command(epilog="Example: slotmark release decide release.toml -o report")
 def decide(
     file: File,
     out: Out = None,
+    store: Store = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 1,
     as_json: AsJson = False,
 ) -> None:
@@ -49,7 +60,12 @@ def decide(
     asked = read_release(file)
     share_freed_memory()
     with progress("metrics") as step:
-        found = release(asked, seed=seed, progress=lambda name, done, total, what: step(done, total, f"{name}: {what}"))
+        found = release(
+            asked,
+            earlier=find_earlier(store) if store else None,
+            seed=seed,
+            progress=lambda name, done, total, what: step(done, total, f"{name}: {what}"),
+        )
     show_report(
         release_document(found), found, out, as_json=as_json, last=lambda: typer.echo(found.line, file=sys.stdout)
     )
@@ -60,12 +76,12 @@ def decide(
 
 
 @app.command(epilog="Example: slotmark release plan release.toml")
-def plan(file: File, out: Out = None, as_json: AsJson = False) -> None:
+def plan(file: File, out: Out = None, store: Store = None, as_json: AsJson = False) -> None:
     """Print what a decision costs, in runs and hours, from the runs that are there. Nothing is decided."""
     from slotmark.compare.release import plan_release, read_release
     from slotmark.report import release_plan_document
 
     asked = read_release(file)
     share_freed_memory()
-    found = plan_release(asked)
+    found = plan_release(asked, earlier=find_earlier(store) if store else None)
     show_report(release_plan_document(found), found, out, as_json=as_json)

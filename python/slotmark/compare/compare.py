@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 
 import msgspec
 
 from slotmark.compare.attributing import attributions
 from slotmark.compare.decision import Found, decide
-from slotmark.compare.earlier import prior_of
+from slotmark.compare.earlier import Source, prior_of
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
 from slotmark.compare.mixed import both_sides, differs_by_place, entry, mixed_rounds, who_ran
@@ -58,7 +57,7 @@ def compare(
     filters: Sequence[Filter] | None = None,
     margins: Mapping[str, float] | None = None,
     policy: Policy | None = None,
-    run_to_run: Path | None = None,
+    run_to_run: Source | None = None,
     confidence: float = 0.95,
     comparisons: int = 1,
     repetitions: int | None = None,
@@ -74,7 +73,7 @@ def compare(
         margins: Equivalence margins by metric id, as fractions, in place of the policy's.
         policy: Which metrics decide, and how; None for the catalogue's ranks, margins and directions, and for no decision where
             different targets are ranked.
-        run_to_run: A table of how much runs of one build differ, as ``slotmark spread`` makes it, or a folder of earlier runs; None for the table that
+        run_to_run: A table of how much runs of one build differ, as ``slotmark spread`` makes it, a folder of earlier runs, or such runs; None for the table that
             comes with slotmark for their cluster, if there is one.
         confidence: Confidence of every interval, as a fraction; verdicts need p-values below 1 - confidence.
         comparisons: How many share the error rate, this one included, as those of a release do.

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+
 from slotmark import warnings
 from slotmark.cleaning import one_name
 from slotmark.compare.paired_runs import spoiling
@@ -23,18 +25,36 @@ from slotmark.run import Manifest, Run, open_runs
 from slotmark.warnings import Warning
 from slotmark.words import few, listed
 
+
+class EarlierRuns(msgspec.Struct, frozen=True):
+    """Runs from before a comparison, some of which may show how much runs of one build differ.
+
+    Attributes:
+        name: What to call them.
+        runs: One or more; the compared runs may be among them.
+        asked: Whether they were named to show it, so that it is an error where they don't.
+    """
+
+    name: str
+    runs: Sequence[Run]
+    asked: bool = True
+
+
+Source = Path | EarlierRuns
+"""A table of how much runs differ or a folder of earlier runs, or such runs."""
+
 NAMED = 3
 """The most runs that are named for one reason; how many there are is always said."""
 
 
 def prior_of(
-    groups: Sequence[Sequence[Run]], given: Path | None, policy: Policy, filters: Sequence[Filter] | None = None
+    groups: Sequence[Sequence[Run]], given: Source | None, policy: Policy, filters: Sequence[Filter] | None = None
 ) -> Prior | None:
     """Returns what was known before these runs; None of simulated ones, whose seeds are their runs.
 
     Args:
         groups: The runs of each side.
-        given: A table of how much runs differ, or a folder of earlier runs; None for the table that comes with slotmark for their cluster, if there is one.
+        given: A table of how much runs differ, a folder of earlier runs, or such runs; None for the table that comes with slotmark for their cluster, if there is one.
         policy: What it assumes counts where no table has a metric.
         filters: What of each earlier run is analysed; None for what its own profile says.
 
@@ -45,10 +65,14 @@ def prior_of(
     runs = [run for group in groups for run in group]
     manifests = [run.manifest for run in runs]
     table, warned = None, []
-    if given:
+    if isinstance(given, EarlierRuns):
+        if not any(one.origin == "simulated" for one in manifests):
+            table, warned = earlier_runs(given, runs, filters)
+    elif given:
         refuse_simulated(given, manifests)
         if given.is_dir():
-            table, warned = earlier_runs(given, runs, filters)
+            named = one_name(given.resolve().name)
+            table, warned = earlier_runs(EarlierRuns(named, open_runs(given)), runs, filters)
         else:
             table = read_spread_table(given)
             refuse_other_runs(table, given, manifests)
@@ -63,43 +87,47 @@ def prior_of(
 
 
 def earlier_runs(
-    folder: Path, compared: Sequence[Run], filters: Sequence[Filter] | None = None
-) -> tuple[SpreadTable, list[Warning]]:
-    """The table of how much runs of one build differ, from those runs of a folder that are like the compared ones, and a warning of what was left out.
+    earlier: EarlierRuns, compared: Sequence[Run], filters: Sequence[Filter] | None = None
+) -> tuple[SpreadTable | None, list[Warning]]:
+    """The table of how much runs of one build differ, from those earlier runs that are like the compared ones, and a warning of what was left out.
 
     Args:
-        folder: A folder of run folders; the compared runs may be among them, and are left out.
+        earlier: The runs; the compared runs may be among them, and are left out.
         compared: One run or more, none of them simulated.
         filters: What of each run is analysed; None for what its own profile says.
 
+    Returns:
+        No table where no two runs that are left are of one build.
+
     Raises:
-        ComparisonError: No two runs that are left are of one build.
-        RunError: A run of the folder is damaged.
+        ComparisonError: So it is with runs that were named to show it.
     """
-    name = one_name(folder.resolve().name)
     kept: list[Run] = []
     left_out: dict[str, list[str]] = {}
     contents = {run.manifest.content: "compared here" for run in compared}
-    for run in open_runs(folder):
+    for run in earlier.runs:
         why = contents.get(run.manifest.content) or next(_unlike(compared[0].manifest, run), "")
         contents.setdefault(run.manifest.content, "there twice")
         if why:
-            left_out.setdefault(why, []).append(one_name(run.path.name))
+            left_out.setdefault(why, []).append(run.name)
         else:
             kept.append(run)
     reasons = "; ".join(f"{why}: {listed(few(names, NAMED))}" for why, names in left_out.items())
     groups = [group for group in builds(kept) if len(group) > 1]
+    if not groups and not earlier.asked:
+        why = reasons or "no other run is of that bench, cluster and work"
+        return None, [warnings.earlier_runs_left_out(earlier.name, why)]
     if not groups:
         remarks = f" Left out: {reasons}." if reasons else ""
         raise ComparisonError(
-            f"{folder}: no two of its runs are of one build and of the bench, cluster and work of {compared[0].manifest.id}, so nothing shows how much such runs "
+            f"{earlier.name}: no two of its runs are of one build and of the bench, cluster and work of {compared[0].manifest.id}, so nothing shows how much such runs "
             f"differ.{remarks} Name another folder, or a table from `slotmark spread`."
         )
-    single = [one_name(run.path.name) for group in builds(kept) if len(group) == 1 for run in group]
+    single = [run.name for group in builds(kept) if len(group) == 1 for run in group]
     if single:
         reasons = "; ".join(filter(None, (reasons, f"the only run of its build: {listed(few(single, NAMED))}")))
-    table = spread(groups, f"earlier runs in {name}", filters=filters).table
-    return table, [warnings.earlier_runs_left_out(name, reasons)] if reasons else []
+    table = spread(groups, f"earlier runs in {earlier.name}", filters=filters).table
+    return table, [warnings.earlier_runs_left_out(earlier.name, reasons)] if reasons else []
 
 
 def _unlike(ours: Manifest, run: Run) -> Iterator[str]:

@@ -2,12 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 
 import msgspec
 
 from slotmark.compare.compare import analysed, with_warnings
-from slotmark.compare.earlier import prior_of
+from slotmark.compare.earlier import Source, prior_of
 from slotmark.compare.estimators.means import variations_of
 from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned, units_for
 from slotmark.compare.mixed import chance, differs_by_place, mixed_rounds, who_ran
@@ -27,7 +26,7 @@ def plan(
     *,
     detect: Mapping[str, float] | None = None,
     policy: Policy | None = None,
-    run_to_run: Path | None = None,
+    run_to_run: Source | None = None,
     filters: Sequence[Filter] | None = None,
     confidence: float = 0.95,
 ) -> Plan:
@@ -38,7 +37,7 @@ def plan(
             shared one cluster, show the spread of those designs.
         detect: Differences to be found, by metric id, as shares of the mean.
         policy: Which metrics decide, and by which margins; None for the catalogue's.
-        run_to_run: A table of how much runs of one build differ, or a folder of earlier runs; None for the table that comes with slotmark for their cluster, if there
+        run_to_run: A table of how much runs of one build differ, a folder of earlier runs, or such runs; None for the table that comes with slotmark for their cluster, if there
             is one.
         filters: What of each run is analysed; None for what each run's own profile says.
         confidence: Confidence of verdicts, as a fraction.

@@ -10,6 +10,7 @@ import msgspec
 from slotmark.cleaning import one_line, one_name
 from slotmark.compare.compare import compare
 from slotmark.compare.decision import together
+from slotmark.compare.earlier import EarlierRuns
 from slotmark.compare.plan import plan
 from slotmark.compare.policy import Policy, read_policy
 from slotmark.compare.result import Answer
@@ -27,6 +28,10 @@ NAMED = 3
 
 Progress = Callable[[str, int, int, str], None]
 """Called with a comparison's name, how many of its metrics are done, of how many, and what is being done now; may raise to stop."""
+
+
+FindEarlier = Callable[[Sequence[Run]], EarlierRuns]
+"""Gives earlier runs of the bench and the work of some runs."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,7 +183,14 @@ def _refuse_loops(path: Path, asked: Sequence[Asked]) -> None:
             )
 
 
-def release(asked: Release, *, confidence: float = 0.95, seed: int = 1, progress: Progress | None = None) -> Released:
+def release(
+    asked: Release,
+    *,
+    earlier: FindEarlier | None = None,
+    confidence: float = 0.95,
+    seed: int = 1,
+    progress: Progress | None = None,
+) -> Released:
     """Compares the runs of a release, and answers once for all.
 
     The error rate of holding is shared: each of n comparisons has the nth part, whether its runs are there or not. To ship, all required
@@ -186,6 +198,7 @@ def release(asked: Release, *, confidence: float = 0.95, seed: int = 1, progress
 
     Args:
         asked: The comparisons.
+        earlier: Finds earlier runs that show how much runs of one build differ, for comparisons that name none; None for none.
         confidence: Confidence of all verdicts together, and of each interval.
         seed: Seed of the bootstrap.
         progress: Called as each comparison proceeds.
@@ -194,7 +207,7 @@ def release(asked: Release, *, confidence: float = 0.95, seed: int = 1, progress
         ComparisonError: Runs of a comparison can't be compared, or aren't those of the file.
         RunError: A run is damaged.
     """
-    found = [_compared(one, len(asked.comparisons), confidence, seed, progress) for one in asked.comparisons]
+    found = [_compared(one, len(asked.comparisons), earlier, confidence, seed, progress) for one in asked.comparisons]
     answer = together([one.answer for one in found if one.required or one.answer == "hold"])
     return Released(
         title=asked.title,
@@ -205,7 +218,9 @@ def release(asked: Release, *, confidence: float = 0.95, seed: int = 1, progress
     )
 
 
-def _compared(one: Asked, comparisons: int, confidence: float, seed: int, progress: Progress | None) -> Compared:
+def _compared(
+    one: Asked, comparisons: int, earlier: FindEarlier | None, confidence: float, seed: int, progress: Progress | None
+) -> Compared:
     opened: dict[RunSide, list[Run]] = {side: [*_opened(one, paths)] for side, paths in one.runs.items()}
     missing = [*_missing(one)]
     lacks = _lacks(missing)
@@ -221,7 +236,7 @@ def _compared(one: Asked, comparisons: int, confidence: float, seed: int, progre
     comparison = compare(
         list(opened.values()),
         policy=one.policy or Policy(),
-        run_to_run=one.run_to_run,
+        run_to_run=_source(one, earlier, [run for side in opened.values() for run in side]),
         confidence=confidence,
         comparisons=comparisons,
         seed=seed,
@@ -243,6 +258,10 @@ def _compared(one: Asked, comparisons: int, confidence: float, seed: int, progre
         missing=missing,
         comparison=comparison,
     )
+
+
+def _source(one: Asked, earlier: FindEarlier | None, runs: Sequence[Run]) -> Path | EarlierRuns | None:
+    return earlier(runs) if earlier and runs and one.run_to_run is None else one.run_to_run
 
 
 def _there(path: Path) -> bool:
@@ -320,22 +339,26 @@ def _line(title: str, answer: Answer, found: Sequence[Compared]) -> str:
     return one_line(f"{answer.upper()} {title}: {'; '.join(parts)}")
 
 
-def plan_release(asked: Release) -> ReleasePlan:
+def plan_release(asked: Release, *, earlier: FindEarlier | None = None) -> ReleasePlan:
     """Returns what a decision costs: runs per side, from how much the runs that are there vary, and the time that these take.
+
+    Args:
+        asked: The comparisons.
+        earlier: As of :func:`release`.
 
     Raises:
         ComparisonError: Runs aren't those of the file.
         RunError: A run is damaged.
     """
-    costs = [_cost(one) for one in asked.comparisons]
+    costs = [_cost(one, earlier) for one in asked.comparisons]
     return ReleasePlan(title=asked.title, costs=costs, left_s=sum(one.left_s or 0.0 for one in costs))
 
 
-def _cost(one: Asked) -> Cost:
+def _cost(one: Asked, earlier: FindEarlier | None) -> Cost:
     opened: dict[RunSide, list[Run]] = {side: [*_opened(one, paths)] for side, paths in one.runs.items()}
     lengths = [length for runs in opened.values() for run in runs if (length := run.manifest.took_s) is not None]
     run_s = sum(lengths) / len(lengths) if lengths else None
-    needed, why = _needed(one, [*opened.values()])
+    needed, why = _needed(one, [*opened.values()], earlier)
     missing = [*_missing(one)]
     left = None
     count = needed.count or 0 if needed else 0
@@ -356,13 +379,13 @@ def _cost(one: Asked) -> Cost:
     )
 
 
-def _needed(one: Asked, sides: Sequence[Sequence[Run]]) -> tuple[Effort | None, str]:
+def _needed(one: Asked, sides: Sequence[Sequence[Run]], earlier: FindEarlier | None) -> tuple[Effort | None, str]:
     """Returns the effort that decides everything decisive, by the design that the runs have, and why."""
     if not any(sides):
         return None, "no run is there yet"
     if not any(traits_of(metric.estimator).means_of_runs for metric in catalogue(one.bench).metrics if metric.tested):
         return None, "compare the runs: the line has how many more are needed"
-    planned = plan(sides, policy=one.policy, run_to_run=one.run_to_run)
+    planned = plan(sides, policy=one.policy, run_to_run=_source(one, earlier, [run for side in sides for run in side]))
     if not planned.decision:
         return None, "nothing decisive is recorded, or too little of it"
     # What is compared in pairs is planned in pairs, and the runs of both sides are.

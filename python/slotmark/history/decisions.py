@@ -2,6 +2,7 @@
 
 import datetime
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,9 @@ from slotmark.texts import MOST_TOML_BYTES, parsed_toml, toml_text, toml_value
 from slotmark.whole_files import written_whole
 
 FILE = "decisions.toml"
+
+LEAST_PREFIX = 8
+"""Digits of a digest by which a run may be named."""
 
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -74,6 +78,15 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     accepted: list[Accepted] = []
     bad_run: list[LeftOut] = []
     excluded_machine: list[LeftOut] = []
+
+    def leaves_out(self, row: Mapping[str, object]) -> bool:
+        """Returns whether no history counts a run, by its row of the index."""
+        run, name = str(row["run"]), str(row["name"])
+        bad = any(
+            one.name in (run, name) or (len(one.name) >= LEAST_PREFIX and run.startswith(one.name))
+            for one in self.bad_run
+        )
+        return bad or any(one.name == row["machine"] for one in self.excluded_machine)
 
 
 def read_decisions(store: Store, file: Path | None = None) -> Decisions:

@@ -30,9 +30,6 @@ CONFIDENCE = 0.95
 BESIDE = 3
 """Runs on each side of a change in which a fact must be the same to explain it."""
 
-LEAST_PREFIX = 8
-"""Digits of a digest by which a run may be named."""
-
 Method = Literal["slotmark", "e-divisive"]
 
 Progress = Callable[[int, int, str], None]
@@ -90,7 +87,7 @@ class Read:
         self._of_run = np.repeat(np.arange(len(self._runs)), np.diff(lists.offsets.to_numpy()))
         self._flat = {name: flat.field(name) for name in ("level", "variance", "estimate")}
         self._words = {name: flat.field(name).dictionary_encode() for name in ("metric", "part", "unit", "scale")}
-        kept = [not self._is_left_out(row) for row in self._runs]
+        kept = [not decisions.leaves_out(row) for row in self._runs]
         self.left_out = kept.count(False)
         self.groups: dict[Group, list[int]] = {}
         for number, row in enumerate(self._runs):
@@ -102,14 +99,6 @@ class Read:
     def versions(self) -> set[str]:
         """All versions that there are."""
         return {str(row["version"]) for row in self._runs}
-
-    def _is_left_out(self, row: Mapping[str, object]) -> bool:
-        run, name = str(row["run"]), str(row["name"])
-        bad = any(
-            one.name in (run, name) or (len(one.name) >= LEAST_PREFIX and run.startswith(one.name))
-            for one in self.decisions.bad_run
-        )
-        return bad or any(one.name == row["machine"] for one in self.decisions.excluded_machine)
 
     def estimates(self, group: Group, metrics: Sequence[Metric]) -> Estimates:
         """The estimates of the runs of a group in some metrics.

@@ -76,8 +76,8 @@ class Rules(msgspec.Struct, frozen=True):
     """
 
     least: int = 3
-    significance: float = 0.001
-    likely: float = 0.01
+    significance: float = 0.0001
+    likely: float = 0.03
 
 
 class Candidate(msgspec.Struct, frozen=True):

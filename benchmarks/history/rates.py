@@ -1,0 +1,157 @@
+"""How often a search for changes errs: the tables of docs/history.md. Series have planted changes; peers are measured on the same series, each at its best setting.
+
+benchmarks/history/run [SERIES]    SERIES of each noise and plant, 40 by default
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import ruptures
+from benchmarks.history.planted import NOISES, PLANTS, Planted, Score, planted
+
+from slotmark.statistics.change_points import changes
+from slotmark.statistics.e_divisive import e_divisive
+
+OTAVA = Path(__file__).resolve().parents[2] / ".build" / "otava" / "bin" / "python"
+
+Search = Callable[[np.ndarray], list[int]]
+
+FOLLOWED = 15
+"""Runs after a step within which it is looked for run by run."""
+
+
+def ours(values: np.ndarray, states: tuple[str, ...] = ("sure",)) -> list[int]:
+    """The places of our changes in some states."""
+    found = changes(values[:, None], np.zeros((values.size, 1)))
+    return [one.first for one in found if one.state in states]
+
+
+def pelt(penalty: float) -> Search:
+    """PELT for means, by ruptures' compiled search; the penalty is that times log n times the variance by differences of neighbours, whose spikes don't count."""
+
+    def search(values: np.ndarray) -> list[int]:
+        spread = 1.4826 * np.median(np.abs(np.diff(values))) / np.sqrt(2) or 1.0
+        algorithm = ruptures.KernelCPD(kernel="linear", min_size=3).fit((values / spread)[:, None])
+        return algorithm.predict(pen=penalty * np.log(values.size))[:-1]
+
+    return search
+
+
+def by_otava(series: list[Planted], settings: list[float]) -> dict[str, list[list[int]]]:
+    """The places that Otava finds, by its setting."""
+    asked = json.dumps({"series": [one.values.tolist() for one in series], "settings": settings})
+    done = subprocess.run(
+        [OTAVA, Path(__file__).with_name("with_otava.py")], input=asked, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def main(count: int) -> None:
+    """Prints all tables."""
+    series = [
+        planted(noise, plant, np.random.default_rng([count, number, row, column]))
+        for row, noise in enumerate(NOISES)
+        for column, plant in enumerate(PLANTS)
+        for number in range(count)
+    ]
+    print(f"{len(series):,} series, {sum(one.values.size for one in series):,} runs; {count} of each noise and plant")
+    found: dict[str, list[list[int]]] = {}
+    begin = time.process_time()
+    found["slotmark"] = [ours(one.values) for one in series]
+    print(f"slotmark: {time.process_time() - begin:.1f} s of processor time")
+    begin = time.process_time()
+    for penalty in (2.0, 4.0, 8.0, 16.0, 32.0):
+        found[f"ruptures PELT, penalty {penalty:g} log n"] = [pelt(penalty)(one.values) for one in series]
+    print(f"ruptures: {(time.process_time() - begin) / 5:.1f} s a setting")
+    begin = time.perf_counter()
+    settings = [1e-3, 1e-4, 1e-5, 1e-6]
+    if OTAVA.is_file():
+        for name, places in by_otava(series, settings).items():
+            found[f"Otava 0.8.0, p {name}"] = places
+        print(f"Otava: {(time.perf_counter() - begin) / len(settings):.1f} s a setting")
+    else:
+        for p in settings:
+            found[f"E-divisive as Otava's, p {p}"] = [
+                [one.place for one in e_divisive(each.values, p)] for each in series
+            ]
+    scores = {name: scored(series, places) for name, places in found.items()}
+    print("\n| search | F1 | found | placed within 1 | false per 100 runs |\n| --- | --- | --- | --- | --- |")
+    for name, score in scores.items():
+        print(
+            f"| {name} | {score.f1:.3f} | {share(score.found, score.planted)} | {share(score.placed, score.found)} | {100 * score.false / score.runs:.2f} |"
+        )
+    peers = [[name for name in scores if name.startswith(peer)] for peer in ("ruptures", "Otava", "E-divisive")]
+    best = ["slotmark", *(max(mine, key=lambda name: scores[name].f1) for mine in peers if mine)]
+    print_by("noise", series, {name: found[name] for name in best})
+    print_by("plant", series, {name: found[name] for name in best})
+    print_waiting([one for one in series if one.plant == "step 2"])
+
+
+def scored(series: list[Planted], places: list[list[int]]) -> Score:
+    """The score of a search over some series."""
+    score = Score()
+    for one, of_one in zip(series, places, strict=True):
+        score.take(one, of_one)
+    return score
+
+
+def share(part: int, whole: int) -> str:
+    """A share in percent."""
+    return f"{100 * part / whole:.0f} %" if whole else "-"
+
+
+def print_by(what: str, series: list[Planted], found: dict[str, list[list[int]]]) -> None:
+    """Prints a table by noise or by plant."""
+    print(
+        f"\nfound, placed within 1 of those, false per 100 runs, by {what}\n\n| {what} | {' | '.join(found)} |\n{'| --- ' * (len(found) + 1)}|"
+    )
+    for name in NOISES if what == "noise" else PLANTS:
+        cells = []
+        for places in found.values():
+            mine = [(one, of_one) for one, of_one in zip(series, places, strict=True) if getattr(one, what) == name]
+            score = scored([one for one, _ in mine], [of_one for _, of_one in mine])
+            cells.append(
+                f"{share(score.found, score.planted)}, {share(score.placed, score.found)}, {100 * score.false / score.runs:.2f}"
+            )
+        print(f"| {name} | {' | '.join(cells)} |")
+    for places in found.values():
+        nothing = [(one, of_one) for one, of_one in zip(series, places, strict=True) if one.plant == "nothing"]
+        each = [
+            f"{noise} {100 * sum(len(p) for o, p in nothing if o.noise == noise) / sum(o.values.size for o, _ in nothing if o.noise == noise):.2f}"
+            for noise in NOISES
+        ]
+        if what == "noise":
+            print(f"nothing planted, false per 100 runs: {', '.join(each)}")
+
+
+def print_waiting(series: list[Planted]) -> None:
+    """Runs of the new level until a step of 2 is found, by looking at the series as it was after each run; each of the same 60 series."""
+    series = series[:: max(1, len(series) // 60)][:60]
+    searches: dict[str, Search] = {
+        "slotmark, likely or sure": lambda values: ours(values, ("likely", "sure")),
+        "slotmark, sure": ours,
+        "ruptures PELT, penalty 8 log n": pelt(8.0),
+        "E-divisive as Otava's, p 0.001": lambda values: [one.place for one in e_divisive(values, 1e-3)],
+    }
+    print("\n| search | median runs until a step of 2 is found | found within 15 |\n| --- | --- | --- |")
+    for name, search in searches.items():
+        waited = []
+        for one in series:
+            ((at, _),) = one.truth
+            after = [
+                runs
+                for runs in range(1, FOLLOWED + 1)
+                if any(abs(place - at) <= 5 for place in search(one.values[: at + runs]))
+            ]
+            waited.append(min(after, default=FOLLOWED + 1))
+        shown = np.median(waited)
+        print(f"| {name} | {shown:g} | {share(sum(runs <= FOLLOWED for runs in waited), len(waited))} |")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 40)

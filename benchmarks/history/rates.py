@@ -37,7 +37,7 @@ def pelt(penalty: float) -> Search:
     def search(values: np.ndarray) -> list[int]:
         spread = 1.4826 * np.median(np.abs(np.diff(values))) / np.sqrt(2) or 1.0
         algorithm = ruptures.KernelCPD(kernel="linear", min_size=3).fit((values / spread)[:, None])
-        return algorithm.predict(pen=penalty * np.log(values.size))[:-1]
+        return (algorithm.predict(pen=penalty * np.log(values.size)) or [])[:-1]
 
     return search
 

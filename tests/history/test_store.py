@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from slotmark import stores
 from slotmark.errors import ArgumentError, SlotmarkError, StoreError
 from slotmark.history import Labels, Store, history_of, make_store, open_store
 from slotmark.history.decisions import Decisions
@@ -22,7 +21,7 @@ from slotmark.run import Run, check_run
 from tests.conftest import remarks, slotmark
 from tests.history.made import METRIC, made
 from tests.made_up_runs import MACHINE
-from tests.s3 import BUCKET, s3_server
+from tests.s3 import BUCKET
 
 ADD = [sys.executable, "-m", "slotmark", "store", "add"]
 
@@ -142,26 +141,20 @@ def test_two_processes_at_once_and_one_that_is_killed_lose_nothing(runs: list[Ru
     assert after.table().drop_columns(["added_ns", "place"]).equals(store.table().drop_columns(["added_ns", "place"]))
 
 
-def test_a_store_in_a_bucket_has_the_same_history(
-    runs: list[Run], store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with s3_server(tmp_path / "s3") as server:
-        for name, value in server.environment().items():
-            monkeypatch.setenv(name, value)
-        stores.client.cache_clear()
-        there = make_store(Url("s3", BUCKET, "team/store"))
-        for number, run in enumerate(runs):
-            there.add([run], Labels(version=f"1.{number}"))
-        there.keep_index()
-        there.add([runs[0]], Labels())
-        with pytest.raises(StoreError, match="already in s3://runs/team/store"):
-            there.add([runs[0]], Labels(version="7"))
-        ours, theirs = (history_of(one, METRIC, Decisions()) for one in (store, open_store(there.place)))
-        assert [one.levels for one in ours.series] == [one.levels for one in theirs.series]
-        check_run(Url("s3", BUCKET, f"team/store/runs/{there.runs()[0]}"))
-        with pytest.raises(StoreError, match="no store"):
-            open_store(Url("s3", BUCKET, "nothing"))
-    stores.client.cache_clear()
+@pytest.mark.usefixtures("s3")
+def test_a_store_in_a_bucket_has_the_same_history(runs: list[Run], store: Store) -> None:
+    there = make_store(Url("s3", BUCKET, "team/store"))
+    for number, run in enumerate(runs):
+        there.add([run], Labels(version=f"1.{number}"))
+    there.keep_index()
+    there.add([runs[0]], Labels())
+    with pytest.raises(StoreError, match="already in s3://runs/team/store"):
+        there.add([runs[0]], Labels(version="7"))
+    ours, theirs = (history_of(one, METRIC, Decisions()) for one in (store, open_store(there.place)))
+    assert [one.levels for one in ours.series] == [one.levels for one in theirs.series]
+    check_run(Url("s3", BUCKET, f"team/store/runs/{there.runs()[0]}"))
+    with pytest.raises(StoreError, match="no store"):
+        open_store(Url("s3", BUCKET, "nothing"))
 
 
 def test_other_machines_and_other_work_have_histories_of_their_own(store: Store, tmp_path: Path) -> None:

@@ -269,3 +269,16 @@ def test_a_folder_that_cant_be_written_ends_in_a_line_and_leaves_nothing(store: 
     (store.place / "entries").write_text("a file in the place of a folder")
     with pytest.raises(SlotmarkError, match="entries"):
         store.add([made(tmp_path, 40, 1000.0)], Labels())
+
+
+def test_ten_thousand_unknown_metrics_are_no_burden(store: Store) -> None:
+    """As of a store that somebody else's slotmark wrote: metrics that the catalogue doesn't have are kept, and not shown."""
+    assert isinstance(store.place, Path)
+    index_file(store).unlink()
+    file = store.place / "estimates" / store.slotmark / f"{store.runs()[0]}.json"
+    found = msgspec.json.decode(file.read_bytes())
+    found["estimates"] += [{**found["estimates"][0], "metric": f"m{number}"} for number in range(10_000)]
+    file.write_bytes(msgspec.json.encode(found))
+    (series,) = history_of(store, METRIC, Decisions()).series
+    assert len(series.levels) == 6
+    assert len(store.table()["estimates"][0]) > 10_000

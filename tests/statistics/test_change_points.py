@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from slotmark.statistics.between_runs import Spread
 from slotmark.statistics.change_points import FIRST, Rules, changes
 
 
@@ -92,3 +93,11 @@ def test_the_least_runs_and_the_significance_are_settings() -> None:
         (found, *_) = one(values, rules=Rules(least=least))
         assert found.known == 40 + least - 1
     assert all(each.state != "sure" for each in one(values[:43], rules=Rules(significance=1e-12)))
+
+
+def test_where_it_is_known_what_runs_differ_by_few_runs_are_enough() -> None:
+    values = np.array([0.1, -0.1, 8.0, 8.1, 7.9])
+    assert one(values) == []
+    for spread, states in ((1.0, ["sure"]), (25.0, [])):
+        found = changes(values[:, None], np.zeros((5, 1)), spreads=[Spread(spread, 9.0)])
+        assert [(each.state, each.first) for each in found] == [(state, 2) for state in states]

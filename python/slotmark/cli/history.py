@@ -50,6 +50,14 @@ def history(
             metavar="FILE", help="Margins: a policy of `compare`; of --bench, or of the only bench of the store."
         ),
     ] = None,
+    run_to_run: Annotated[
+        Path | None,
+        typer.Option(
+            "--run-to-run",
+            metavar="FILE",
+            help="How much runs of one build differ: a table from `slotmark spread`. Without it, the table that comes with slotmark for the runs' cluster, if there is one.",
+        ),
+    ] = None,
     least: Annotated[int, typer.Option(min=2, max=100, help="Runs of a new level that it takes to be sure of it.")] = 3,
     significance: Annotated[
         str,
@@ -69,6 +77,7 @@ def history(
 ) -> None:
     """Show a metric over all versions in a store, or what changed in any metric."""
     from slotmark.compare.policy import read_policy
+    from slotmark.compare.spread_table import read_spread_table
     from slotmark.history import changes_of, history_of, open_store
     from slotmark.history.decisions import read_decisions
     from slotmark.report import changes_document, history_document
@@ -86,8 +95,11 @@ def history(
     opened = open_store(place(store))
     decided = read_decisions(opened, decisions)
     margins = read_policy(policy, bench or opened.only_bench()) if policy else None
+    table = read_spread_table(run_to_run) if run_to_run else None
     if metric is not None:
-        found = history_of(opened, metric, decided, bench=bench, rules=rules, policy=margins, method=method.value)
+        found = history_of(
+            opened, metric, decided, bench=bench, rules=rules, policy=margins, table=table, method=method.value
+        )
         show_report(history_document(found), found, None, as_json=as_json)
         return
     with progress("runs") as step:
@@ -98,6 +110,7 @@ def history(
             since_ns=since_ns,
             rules=rules,
             policy=margins,
+            table=table,
             method=method.value,
             progress=step,
         )

@@ -11,13 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from slotmark.compare.policy import Policy
+from slotmark.compare.prior import MOST_DEGREES
+from slotmark.compare.spread_table import SpreadTable, shipped_table
 from slotmark.errors import ArgumentError, StoreError, did_you_mean
 from slotmark.history.decisions import Decisions
 from slotmark.history.results import Changes, FoundChange, History, SeriesHistory, State, VersionLine
 from slotmark.history.series import Group
 from slotmark.history.store import Store
 from slotmark.metrics import Metric, catalogue
-from slotmark.statistics.between_runs import RunMean, Scale, Spread, pooled
+from slotmark.statistics.between_runs import RunMean, Scale, Spread, combined, pooled
 from slotmark.statistics.change_points import Change, Rules, changes
 from slotmark.statistics.e_divisive import e_divisive
 from slotmark.statistics.interval import Interval
@@ -52,12 +54,13 @@ class Estimates(msgspec.Struct, frozen=True):
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A series: the level of each run on its scale, the variance within, and the level in the metric's unit."""
+    """A series: the level of each run on its scale, the variance within, the level in the metric's unit, and what is known of what runs of one build differ by."""
 
     scale: Scale
     levels: np.ndarray
     variances: np.ndarray
     estimates: np.ndarray
+    spread: Spread | None = None
 
     def mean_of(self, places: Sequence[int]) -> list[RunMean]:
         """The runs at some places that have it, by their means."""
@@ -74,14 +77,17 @@ class Read:
     Args:
         store: The store.
         decisions: What readers decided.
+        table: How much runs of one build differ; None for the table that comes with slotmark for the runs' cluster, if there is one.
     """
 
-    def __init__(self, store: Store, decisions: Decisions) -> None:
+    def __init__(self, store: Store, decisions: Decisions, table: SpreadTable | None = None) -> None:
         self.store = store
+        self._given = table
+        self._tables: dict[Group, SpreadTable | None] = {}
         self.decisions = decisions
-        table = store.table()
-        self._runs = table.drop_columns(["estimates"]).to_pylist()
-        lists = table["estimates"].combine_chunks()
+        found = store.table()
+        self._runs = found.drop_columns(["estimates"]).to_pylist()
+        lists = found["estimates"].combine_chunks()
         lists = lists if isinstance(lists, pa.ListArray) else pa.concat_arrays(lists.chunks)
         flat = lists.flatten()
         self._of_run = np.repeat(np.arange(len(self._runs)), np.diff(lists.offsets.to_numpy()))
@@ -100,6 +106,17 @@ class Read:
         """All versions that there are."""
         return {str(row["version"]) for row in self._runs}
 
+    def table_of(self, group: Group) -> SpreadTable | None:
+        """The table of how much runs of a group differ: the one that was given, if it is of that bench, else the one that comes with slotmark."""
+        if group not in self._tables:
+            digests = [str(self._runs[number]["run"]) for number in self.groups[group]]
+            ends = [run.manifest for run in self.store.opened([digests[0], digests[-1]])]
+            given = (
+                self._given if self._given and self._given.bench in (group.bench, catalogue(group.bench).like) else None
+            )
+            self._tables[group] = given or shipped_table(ends)
+        return self._tables[group]
+
     def estimates(self, group: Group, metrics: Sequence[Metric]) -> Estimates:
         """The estimates of the runs of a group in some metrics.
 
@@ -116,6 +133,7 @@ class Read:
         names, parts = (self._words[name].dictionary.to_pylist() for name in ("metric", "part"))
         metric_codes = self._codes("metric")[here]
         part_codes = self._codes("part")[here]
+        table = self.table_of(group)
         columns: dict[tuple[str, str], Column] = {}
         for metric in metrics:
             if metric.id not in names:
@@ -125,7 +143,11 @@ class Read:
             for code in np.unique(of_parts):
                 chosen = of_metric[of_parts == code]
                 self._refuse_units(metric, chosen)
-                columns[metric.id, parts[code]] = self._column(chosen, at[chosen], len(rows))
+                column = self._column(chosen, at[chosen], len(rows))
+                known_before = table.of(metric, parts[code]) if table and column.scale == metric.run_scale else None
+                columns[metric.id, parts[code]] = msgspec.structs.replace(
+                    column, spread=known_before and _as_before(known_before)
+                )
         ordered = sorted(columns, key=lambda key: ([one.id for one in metrics].index(key[0]), key[1]))
         return Estimates(group, rows, known, {key: columns[key] for key in ordered})
 
@@ -160,6 +182,11 @@ class Read:
                 )
 
 
+def _as_before(spread: Spread) -> Spread:
+    """A spread of other days, with no more degrees of freedom than comparisons give it."""
+    return msgspec.structs.replace(spread, degrees=min(spread.degrees, MOST_DEGREES))
+
+
 def history_of(
     store: Store,
     metric_id: str,
@@ -168,6 +195,7 @@ def history_of(
     bench: str = "",
     rules: Rules | None = None,
     policy: Policy | None = None,
+    table: SpreadTable | None = None,
     method: Method = "slotmark",
 ) -> History:
     """The history of a metric.
@@ -179,13 +207,14 @@ def history_of(
         bench: The bench of the metric, where several have one of that id; empty for the only one.
         rules: Settings of the search for changes.
         policy: Margins in the place of the catalogue's.
+        table: How much runs of one build differ; None for the table that comes with slotmark for the runs' cluster, if there is one.
         method: How changes are looked for.
 
     Raises:
         ArgumentError: No run of the store has such a metric, or several benches do.
         StoreError: The store is damaged.
     """
-    read = Read(store, decisions)
+    read = Read(store, decisions, table)
     benches = _refuse_bench(read, bench)
     having = [one for one in ([bench] if bench else benches) if _metric(one, metric_id)]
     if not having:
@@ -213,6 +242,7 @@ def changes_of(
     since_ns: int | None = None,
     rules: Rules | None = None,
     policy: Policy | None = None,
+    table: SpreadTable | None = None,
     method: Method = "slotmark",
     progress: Progress | None = None,
 ) -> Changes:
@@ -225,6 +255,7 @@ def changes_of(
         since_ns: Only those that became known from this time on, in ns since 1970; None for all.
         rules: As above.
         policy: As above.
+        table: As above.
         method: As above.
         progress: Called with how many runs are done, of how many, and of what; may raise to stop.
 
@@ -232,7 +263,7 @@ def changes_of(
         StoreError: The store is damaged.
         RunError: A bench of its runs is unknown.
     """
-    read = Read(store, decisions)
+    read = Read(store, decisions, table)
     _refuse_bench(read, bench)
     found: list[FoundChange] = []
     series = runs = 0
@@ -283,7 +314,7 @@ def _in_time(row: Mapping[str, object]) -> tuple[object, ...]:
 
 
 def _series(read: Read, group: Group, metric: Metric, rules: Rules, method: Method) -> Iterator[SeriesHistory]:
-    estimates = read.estimates(group, [metric])
+    estimates, table = read.estimates(group, [metric]), read.table_of(group)
     every = _found(read, estimates, [metric], rules, method)
     for (_, part), column in estimates.columns.items():
         found = [one for one in every if one.part == part]
@@ -292,6 +323,7 @@ def _series(read: Read, group: Group, metric: Metric, rules: Rules, method: Meth
             part=part,
             versions=_versions(estimates, column, found),
             levels=[float(one) for one in column.estimates if not np.isnan(one)],
+            table="" if column.spread is None or table is None else table.words,
             changes=sorted(found, key=lambda one: one.at_ns),
         )
 
@@ -303,9 +335,13 @@ def _versions(estimates: Estimates, column: Column, found: Sequence[FoundChange]
         if not np.isnan(column.levels[place]):
             by_version.setdefault(str(row["version"]), []).append(place)
     starts = {one.run for one in found if one.state == "sure"}
-    spread = pooled([column.mean_of(places) for places in by_version.values()]) or pooled(
-        [column.mean_of(places) for places in _stretches(estimates, column, starts)]
+    repeated = pooled([column.mean_of(places) for places in by_version.values()])
+    between = (
+        None
+        if repeated or column.spread
+        else pooled([column.mean_of(places) for places in _stretches(estimates, column, starts)])
     )
+    spread = combined(repeated, column.spread) or between
     return [
         VersionLine(
             version=version,
@@ -364,7 +400,9 @@ def _found(
         weights = [error_share(len(keys), sum(decides), decides=one) for one in decides]
         levels = np.column_stack([one.levels for one in columns])
         variances = np.nan_to_num(np.column_stack([one.variances for one in columns]))
-        every = [(one, one.state) for one in changes(levels, variances, rules, known=estimates.known, weights=weights)]
+        spreads = [one.spread for one in columns]
+        found = changes(levels, variances, rules, known=estimates.known, weights=weights, spreads=spreads)
+        every = [(one, one.state) for one in found]
     starts: dict[int, list[int]] = {}
     for change, _ in every:
         starts.setdefault(change.series, []).append(change.first)
@@ -410,7 +448,7 @@ def _described(
     following = min((one for one in starts if one > change.last), default=len(rows))
     ours = column.mean_of(range(previous, change.first))
     theirs = column.mean_of(range(change.last, following))
-    spread = pooled([ours, theirs])
+    spread = combined(pooled([ours, theirs]), column.spread)
     found = difference_of_runs(ours, theirs, spread or Spread(0.0, np.inf), confidence=CONFIDENCE, scale=column.scale)
     base = found.base if found.base is not None else 0.0
     ratio = (

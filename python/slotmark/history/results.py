@@ -95,6 +95,7 @@ class SeriesHistory(msgspec.Struct, frozen=True, kw_only=True):
         part: Which of its samples.
         versions: In the order of time.
         levels: The estimate of each run, likewise.
+        table: The table that is known of what runs of one build differ by, in words; empty for none.
         changes: In the order of time.
     """
 
@@ -102,6 +103,7 @@ class SeriesHistory(msgspec.Struct, frozen=True, kw_only=True):
     part: str
     versions: list[VersionLine]
     levels: list[float]
+    table: str
     changes: list[FoundChange]
 
 

@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from slotmark.statistics.between_runs import Spread
 from slotmark.statistics.distributions import t_sf
 from slotmark.statistics.location import MAD_SCALE
 from slotmark.statistics.rank_tests import holm
@@ -25,7 +26,7 @@ LOOKED_AT = 120
 """The newest runs of a level that are looked at: of older ones no more is learned."""
 
 FIRST = 12
-"""Runs of a first level that it takes before anything is compared with it."""
+"""Runs of a first level that it takes before anything is compared with it, where it isn't known otherwise what runs differ by."""
 
 CUT = 2.5
 """Standard deviations from its level at which a run's distance is cut."""
@@ -135,14 +136,16 @@ class Series:
 
     Args:
         rules: Settings.
+        spread: What is known of what runs of one build differ by; None where nothing is.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, spread: Spread | None = None) -> None:
         self._rules = rules
         self.places: list[int] = []
         self._levels: list[float] = []
         self._variances: list[float] = []
-        self._before: tuple[float, float] | None = None
+        self._before = None if spread is None else (spread.variance, min(spread.degrees, MOST_DEGREES))
+        self._settled = False
         self._alike: tuple[float, float] = (0.0, 0.0)
         self._found_alike: tuple[float, float] = (0.0, 0.0)
         self._centre = self._spread = 0.0
@@ -159,7 +162,7 @@ class Series:
             newest: Whether it is the last: then a single run that is off is looked for, too.
         """
         if self.places and place < self.places[-1]:
-            if place < self.places[0] and self._before is not None:
+            if place < self.places[0] and self._settled:
                 return None
             at = bisect_left(self.places, place)
             self._fresh = 0
@@ -169,7 +172,7 @@ class Series:
         self._levels.insert(at, level)
         self._variances.insert(at, variance)
         count = len(self._levels)
-        if count <= (FIRST if self._before is None else self._rules.least):
+        if count <= self._least_before:
             return None
         if count > _FEW and not self._may_differ(level) and not newest:
             return None
@@ -186,10 +189,18 @@ class Series:
             self._before = (degrees * own + known * variance) / together, min(together, MOST_DEGREES)
         else:
             self._before = self._before or (0.0, 0.0)
+        self._settled = True
         self._alike = self._found_alike
         for each in (self.places, self._levels, self._variances):
             del each[:at]
         self._fresh = 0
+
+    @property
+    def _least_before(self) -> int:
+        """Runs before a change that it takes: one is enough of a first level where it is known what runs differ by."""
+        if self._before is None:
+            return FIRST
+        return self._rules.least if self._settled else 1
 
     def _may_differ(self, level: float) -> bool:
         """Returns whether cumulative sums about the level so far leave room for a change; far cheaper than a test."""
@@ -219,12 +230,12 @@ class Series:
         variances = np.array(self._variances[-LOOKED_AT:])
         count = levels.size
         centre = _median(levels)
-        spread = _spread(levels, centre)
+        spread = self._together(_spread(levels, centre), count)
         if spread == 0:
             return None
         weights = _weights(variances, spread)
         away = _cut(levels, centre, spread, weights)
-        least = self._rules.least if self._before is not None else min(FIRST, count - 1)
+        least = min(self._least_before, count - 1)
         sums, weighed = np.cumsum(weights * away), np.cumsum(weights)
         ends = np.arange(least, count)
         left, right = weighed[ends - 1], weighed[-1] - weighed[ends - 1]
@@ -237,6 +248,13 @@ class Series:
         placed = float(chances[max(0, best - 1) : best + 2].sum() / chances.sum())
         first = self.places[len(self.places) - count + split]
         return Candidate(first, min(1.0, PLACES * p), size, count - split, placed)
+
+    def _together(self, own: float, count: int) -> float:
+        """The spread of few runs, weighed against what was known before."""
+        if count > _FEW or self._before is None:
+            return own
+        known, degrees = self._before
+        return math.sqrt(((count - 1) * own**2 + degrees * known) / (count - 1 + degrees)) if degrees else own
 
     def _judged(self, levels: np.ndarray, variances: np.ndarray, split: int) -> tuple[float, float, float]:
         """The p-value of no change at a place, by how much the level changed, and the variance of one run."""
@@ -291,6 +309,7 @@ def changes(
     *,
     known: Sequence[int] | None = None,
     weights: Sequence[float] | None = None,
+    spreads: Sequence[Spread | None] | None = None,
 ) -> list[Change]:
     """The changes of some series of the same runs, those that are sure in the order in which they became so.
 
@@ -300,10 +319,11 @@ def changes(
         rules: Settings.
         known: The places of runs in the order in which they became known; None where that is the order of time.
         weights: The part of the error rate that each series has; None where all have the same.
+        spreads: What is known of what runs of one build differ by, one per series: then few runs of a first level are enough. None where nothing is.
     """
     chosen = rules or Rules()
     count = levels.shape[1]
-    each = [Series(chosen) for _ in range(count)]
+    each = [Series(chosen, one) for one in spreads or [None] * count]
     found: list[list[Change]] = [[] for _ in range(count)]
     last: dict[int, tuple[Candidate, float]] = {}
     order = range(len(levels)) if known is None else known

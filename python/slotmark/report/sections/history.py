@@ -8,6 +8,7 @@ from itertools import pairwise
 from slotmark.history.results import Changes, FoundChange, History, SeriesHistory, VersionLine
 from slotmark.history.series import Group
 from slotmark.metrics import Metric, catalogue
+from slotmark.numbers import change as change_of
 from slotmark.numbers import change_with_span, interval, number, p_value, percent, signed, signed_interval
 from slotmark.report.document import Block, Cell, Column, Document, Paragraph, Section, Table
 from slotmark.report.sections.cells import DIRECTION, headed
@@ -22,12 +23,8 @@ MOST_TICKS = 60
 MOST_LINES = 40
 """The most versions that are shown of a series: the newest."""
 
-STATES = {
-    "sure": "sure",
-    "likely": "likely, may fade",
-    "new": "new, may be a spike",
-    "by E-divisive": "by E-divisive",
-}
+STATES_NOTE = "sure: it no longer moves. likely: it may fade. new: one run, which may be a spike. docs/history.md has how sure that is."
+"""Stands below tables of changes."""
 
 
 def history_document(found: History) -> Document:
@@ -55,7 +52,7 @@ def changes_document(found: Changes) -> Document:
     blocks: list[Block] = []
     if found.changes:
         blocks.append(_table(found.changes))
-        blocks += [Paragraph(f"{one.id}: {'; '.join(one.explanations)}") for one in found.changes if one.explanations]
+        blocks += _explained(found.changes)
     if found.within:
         blocks.append(
             Paragraph(
@@ -130,14 +127,12 @@ def _series(metric: Metric, one: SeriesHistory) -> list[Block]:
     hidden = len(one.versions) - len(shown)
     blocks: list[Block] = [Paragraph(f"{sparkline(one.levels)}  {number(low)} to {number(high)}")]
     notes = [f"The {counted(hidden, 'version')} before these aren't shown."] if hidden else []
-    blocks.append(Table(_title(one.group, one.part), columns, rows, [*notes, *_notes(shown)]))
-    if len(one.levels) <= FIRST:
+    blocks.append(Table(_title(one.group, one.part), columns, rows, [*notes, *_notes(shown, one.table)]))
+    if len(one.levels) <= FIRST and not one.table:
         blocks.append(Paragraph(f"Changes are looked for from the {FIRST + 1}th run on: here are {len(one.levels)}."))
     if one.changes:
         blocks.append(_table(one.changes))
-        blocks += [
-            Paragraph(f"{change.id}: {'; '.join(change.explanations)}") for change in one.changes if change.explanations
-        ]
+        blocks += _explained(one.changes)
     return blocks
 
 
@@ -146,11 +141,11 @@ def _few(levels: Sequence[float], most: int = 12) -> Sequence[float]:
     return levels[-most:]
 
 
-def _notes(shown: Sequence[VersionLine]) -> list[str]:
+def _notes(shown: Sequence[VersionLine], table: str) -> list[str]:
     kinds = {line.over for line in shown}
     found = []
     if "runs" in kinds:
-        found.append("Intervals are of what runs of one version differ by.")
+        found.append(f"Intervals are of what runs of one version differ by{f': {table}' if table else ''}.")
     if "within" in kinds:
         found.append("Intervals are of what varies within runs only: nothing shows what runs of one version differ by.")
     return found
@@ -158,13 +153,23 @@ def _notes(shown: Sequence[VersionLine]) -> list[str]:
 
 def _in_short(change: FoundChange) -> str:
     word = "drift" if change.kind == "drift" else "better" if change.better else "worse"
-    return f"{word} {_size(change)} ({STATES[change.state]}{'' if change.matters else ', within the margin'})"
+    size = change_of(change.ratio.estimate) if change.ratio else signed(change.delta.estimate)
+    return f"{word} {size}, {change.state}{'' if change.matters else ', within the margin'}"
 
 
 def _size(change: FoundChange) -> str:
     if change.ratio is not None:
         return change_with_span(change.ratio)
     return f"{signed(change.delta.estimate)} [{signed_interval(change.delta)}]"
+
+
+def _explained(found: Sequence[FoundChange]) -> list[Paragraph]:
+    """What else changed, with the changes that it may explain."""
+    by_words: dict[str, list[str]] = {}
+    for one in found:
+        if one.explanations:
+            by_words.setdefault("; ".join(one.explanations), []).append(one.id)
+    return [Paragraph(f"With {listed(names)}: {words}.") for words, names in by_words.items()]
 
 
 def _table(found: Sequence[FoundChange]) -> Table:
@@ -191,7 +196,7 @@ def _table(found: Sequence[FoundChange]) -> Table:
             Cell(
                 "accepted" if one.accepted else "drift" if one.kind == "drift" else "better" if one.better else "worse"
             ),
-            Cell(STATES[one.state]),
+            Cell(one.state),
             Cell("-" if one.p is None else p_value(one.p)),
             Cell(str(one.runs)),
         ]
@@ -203,4 +208,4 @@ def _table(found: Sequence[FoundChange]) -> Table:
         if len(several) <= 2
         else f"Of {len(several)} kinds of runs: `--json` has which."
     )
-    return Table("Changes", columns, rows, [note])
+    return Table("Changes", columns, rows, [STATES_NOTE, note])

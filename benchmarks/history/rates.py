@@ -1,4 +1,4 @@
-"""How often a search for changes errs: the tables of docs/history.md. Series have planted changes; peers are measured on the same series, each at its best setting.
+"""Error rates of searches for changes: the tables of docs/history.md. Series have planted changes; peers are measured on the same series, each at its best setting.
 
 benchmarks/history/run [SERIES]    SERIES of each noise and plant, 40 by default
 """

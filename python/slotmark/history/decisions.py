@@ -1,4 +1,4 @@
-"""What readers decided about the runs of a store, in a TOML file: changes that are accepted, runs that are bad, kinds of machines that are left out. docs/history.md explains it."""
+"""Decisions of readers about the runs of a store, in a TOML file: changes that are accepted, runs that are bad, kinds of machines that are left out. docs/history.md explains it."""
 
 import datetime
 import tomllib

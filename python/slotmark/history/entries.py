@@ -1,4 +1,4 @@
-"""What a store keeps of a run beside its folder: how it was named when it was added, and its estimates."""
+"""Records that a store keeps of a run beside its folder: how it was named when it was added, and its estimates."""
 
 import datetime
 from typing import Annotated, TypeVar

@@ -490,7 +490,7 @@ def _described(
 
 
 def _explanations(rows: Sequence[Mapping[str, object]], first: int) -> list[str]:
-    """What changed with a run beside the figures, in words; circumstances before what was built."""
+    """Changes with a run beside its figures, in words; circumstances before what was built."""
     before, after = rows[max(0, first - BESIDE) : first], rows[first : first + BESIDE]
     facts = [[{one["name"]: one["value"] for one in _facts(row)} for row in side] for side in (before, after)]
     names = list(dict.fromkeys(name for side in facts for of_run in side for name in of_run))

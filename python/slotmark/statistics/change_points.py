@@ -47,7 +47,7 @@ _FEW = 30
 """Up to this many runs since the last change each is tested; later only where a cumulative sum shows that there may be something."""
 
 _SLACK, _SCREEN = 0.5, 3.0
-"""Of that cumulative sum, in standard deviations: what is taken off each run, and from which sum on a test is made. No change can be sure below 4.5."""
+"""The amount that the cumulative sum loses with each run, and the sum from which on a test is made, in standard deviations. No change can be sure below 4.5."""
 
 _REFRESH = 30
 """Runs after which the level that the cumulative sum is about is computed anew."""

@@ -164,7 +164,7 @@ def _size(change: FoundChange) -> str:
 
 
 def _explained(found: Sequence[FoundChange]) -> list[Paragraph]:
-    """What else changed, with the changes that it may explain."""
+    """Sentences about what else changed, with the changes that it may explain."""
     by_words: dict[str, list[str]] = {}
     for one in found:
         if one.explanations:

@@ -14,13 +14,17 @@ from slotmark.cli.gate import Deciding, deciding_policy, exit_code, refuse_blind
 from slotmark.cli.reports import AsJson, Out, opened_sides, print_json, print_report
 from slotmark.cli.requests import from_requests
 from slotmark.cli.show import Filters
+from slotmark.cli.until_decided import Until, decided_by_rounds, refuse_unasked
 from slotmark.errors import ArgumentError
 from slotmark.options import share_of_metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import msgspec
+
     from slotmark.compare import Comparison
+    from slotmark.report.document import Document
     from slotmark.run import Run
 
 
@@ -49,12 +53,12 @@ _UNDECIDED = {
 @from_requests
 def compare(
     runs: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="BASELINE CANDIDATE...",
             help="Two or more run folders, the baseline first. Several runs of one target are named as A1,A2, or by the folder that they are in.",
         ),
-    ],
+    ] = None,
     out: Out = None,
     method: Annotated[
         Method, typer.Option(help="published: the tables and formulas of the established report.")
@@ -70,24 +74,32 @@ def compare(
     style: Annotated[
         Style, typer.Option(help="How means are printed: modern, or as the established tool's org and typst reports.")
     ] = Style.modern,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, and of the order within rounds.")] = 1,
     *,
     deciding: Deciding,
+    until: Until,
     as_json: AsJson = False,
 ) -> None:
-    """Compare a baseline with one or more candidates, metric by metric, each with a verdict."""
+    """Compare a baseline with one or more candidates, metric by metric, each with a verdict; or make runs of both until that is decided."""
     from slotmark.compare import compare as compare_runs
     from slotmark.compare import policy_text
     from slotmark.compare.sides import name_sides, refuse_unlike_runs
     from slotmark.metrics import catalogue, parse_filters
     from slotmark.published import publication
-    from slotmark.report import comparison_document, write_report
+    from slotmark.report import comparison_document
     from slotmark.report.sections.published import published_document
 
-    if deciding.show_policy:
-        typer.echo(policy_text(opened_sides("compare", runs[:1])[0][0].manifest.bench), nl=False)
+    named = runs or []
+    refuse_unasked(until, named, deciding, published=method is Method.published)
+    margins = dict(share_of_metric("--margin", text, "blocks_per_s=5%") for text in margin or [])
+    if until.until_decided:
+        result = decided_by_rounds(until, deciding, out, filters=filters, margins=margins, seed=seed)
+        _end(result, comparison_document(result, style.value), result, deciding, out, as_json=as_json)
         return
-    opened = _opened(runs)
+    if deciding.show_policy and named:
+        typer.echo(policy_text(opened_sides("compare", named[:1])[0][0].manifest.bench), nl=False)
+        return
+    opened = _opened(named)
     bench = opened[0][0].manifest.bench
     entries = catalogue(bench)
     if filters is not None and not entries.filterable:
@@ -95,7 +107,6 @@ def compare(
     if style is not Style.modern and not entries.styled:
         raise ArgumentError(f"--style: reports of {bench} runs have only one. Leave it out.")
     policy = deciding_policy(bench, deciding)
-    margins = dict(share_of_metric("--margin", text, "blocks_per_s=5%") for text in margin or [])
     chosen = None if filters is None else parse_filters(filters, bench)
     _remark_noise(opened, deciding.noise)
     source = spread_source(deciding.run_to_run, deciding.earlier_store, [run for side in opened for run in side])
@@ -122,6 +133,21 @@ def compare(
     else:
         result = comparison = compared()
         document = comparison_document(comparison, style.value)
+    _end(result, document, comparison, deciding, out, as_json=as_json)
+
+
+def _end(
+    result: "msgspec.Struct",
+    document: "Document",
+    comparison: "Comparison | None",
+    deciding: Deciding,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Writes and prints the report, and ends by the decision, whose line is the last."""
+    from slotmark.report import write_report
+
     if deciding.gate and comparison:
         refuse_blind_gate(comparison)
     written = [] if out is None else _written(partial(write_report, document, result), out)
@@ -147,6 +173,8 @@ def _written(write: Callable[[Path], list[Path]], out: Path) -> list[Path]:
 
 
 def _opened(named: "Sequence[str]") -> "list[list[Run]]":
+    if not named:
+        raise ArgumentError("compare: name two or more run folders, BASELINE CANDIDATE, or give --until-decided.")
     opened = opened_sides("compare", named)
     if len(named) < 2 and not all(run.manifest.mixed for run in opened[0]):
         raise ArgumentError("compare needs a baseline and at least one candidate: name two run folders or more.")

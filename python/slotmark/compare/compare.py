@@ -60,6 +60,7 @@ def compare(
     run_to_run: Source | None = None,
     confidence: float = 0.95,
     comparisons: int = 1,
+    at_any_look: bool = False,
     repetitions: int | None = None,
     seed: int = 1,
     threads: int = 2,
@@ -77,6 +78,7 @@ def compare(
             comes with slotmark for their cluster, if there is one.
         confidence: Confidence of every interval, as a fraction; verdicts need p-values below 1 - confidence.
         comparisons: How many share the error rate, this one included, as those of a release do.
+        at_any_look: Whether the runs are rounds that come one by one, and are compared after each until they decide: verdicts then hold at all looks together.
         repetitions: Repetitions of the bootstrap; None for as many as the estimators make. More are made where many tests need smaller p-values.
         seed: Seed of the bootstrap; the same seed gives the same comparison, whatever the threads.
         threads: How many candidates may be worked on at a time.
@@ -97,7 +99,8 @@ def compare(
     if not 0 < confidence < 1:
         raise ComparisonError(f"The confidence is {confidence}, but it's a fraction between 0 and 1. Try 0.95.")
     groups = [[run] if isinstance(run, Run) else list(run) for run in runs]
-    how = How(confidence, repetitions, seed, threads, prior_of(groups, run_to_run, policy or Policy(), filters))
+    prior = None if at_any_look else prior_of(groups, run_to_run, policy or Policy(), filters)
+    how = How(confidence, repetitions, seed, threads, prior, at_any_look)
     compared = _mixed_comparison if mixed else _comparison
     return compared(groups, filters, margins or {}, policy, confidence, how, progress, comparisons)
 
@@ -160,6 +163,7 @@ def _comparison(
         confidence=confidence,
         warnings=warnings,
         comparisons=comparisons,
+        at_any_look=how.at_any_look,
     )
     warned = {one.kind for of in ([baseline, *candidates], rows) for each in of for one in each.warnings} & {
         *policy.stopping(entries.bench)

@@ -25,13 +25,17 @@ from slotmark.compare.result import (
 from slotmark.compare.traits import joined_words, traits_of
 from slotmark.metrics import Metric
 from slotmark.numbers import percent, percent_change
+from slotmark.statistics.anytime import FIRST_LOOK, limit_of_looks
 from slotmark.statistics.distributions import t_isf
 from slotmark.statistics.interval import BOUNDS, Interval
-from slotmark.statistics.planning import size_needed
+from slotmark.statistics.planning import POWER, size_needed
 from slotmark.statistics.rank_tests import error_share
 from slotmark.verdict import Conditional, Verdict
 from slotmark.warnings import ENOUGH_RUNS, SHOWING_ROUNDS, Warning
 from slotmark.words import few, listed
+
+HALF = 0.5
+"""The share of sessions that as many rounds as are named decide, where rounds come one by one: those that they don't go on."""
 
 NAMED = 3
 """The most metrics that are named in the line; the causes have all."""
@@ -49,6 +53,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         confidence: Confidence of verdicts, as a fraction.
         warnings: Warnings about the comparison as a whole.
         comparisons: How many share the error rate.
+        at_any_look: Whether rounds come one by one, and the results hold at all looks together.
     """
 
     baseline: Side
@@ -59,6 +64,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     warnings: Sequence[Warning]
     comparisons: int = 1
+    at_any_look: bool = False
 
 
 def decide(found: Found, policy: Policy) -> Decision | None:
@@ -323,6 +329,8 @@ def _why_open(metric: Metric, difference: Difference, margin: float) -> str:
 def _needed(found: Found, metric: Metric, difference: Difference, margin: float) -> Needed | None:
     """Returns the units per side that would be enough, if the difference were the one that was seen; None where that is unknown."""
     basis, bounds = difference.basis, _harm(metric, difference.bounds)
+    if found.at_any_look and basis is not None and min(basis.counts) < FIRST_LOOK:
+        return Needed(basis.over, min(basis.counts), FIRST_LOOK)
     if bounds is None or basis is None or difference.p_adjusted is None or min(bounds.low, bounds.high) <= 0:
         return None
     size = min(basis.counts)
@@ -330,7 +338,11 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
     even = 2 / sum(1 / count for count in basis.counts) if basis.unit.pooled else size
     degrees = _degrees(basis)
     level = (1 - BOUNDS) / 2
-    reach = float(t_isf(level, basis.degrees or (degrees(size) if degrees else np.inf)))
+    reach = (
+        limit_of_looks(2 * level, size)
+        if found.at_any_look
+        else float(t_isf(level, basis.degrees or (degrees(size) if degrees else np.inf)))
+    )
     error = float(np.log(bounds.high / bounds.low)) / 2 / reach
     seen, limit = float(np.log(bounds.estimate)), float(np.log1p(margin))
     distance, alpha = (limit - seen, level) if seen < limit else (seen, (1 - found.confidence) / 2 * _share(found))
@@ -341,7 +353,16 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
     if unclear:
         # So few rounds don't show whether ratios resemble the ones before; more mostly show that they don't.
         error *= float(np.sqrt(basis.effective[0] / size))
-    total = size_needed(distance, error, even, fixed=min(fixed, error), degrees=degrees, alpha=alpha)
+    total = size_needed(
+        distance,
+        error,
+        even,
+        fixed=min(fixed, error),
+        degrees=degrees,
+        limit=(lambda one_sided, units: limit_of_looks(2 * one_sided, units)) if found.at_any_look else None,
+        alpha=alpha,
+        wanted=HALF if found.at_any_look else POWER,
+    )
     least = max(size + 1, SHOWING_ROUNDS if unclear else 0)
     return None if total is None else Needed(basis.over, size, max(total, least))
 

@@ -286,7 +286,7 @@ def open_session(
     head: Head,
     kind: type[R],
     *,
-    rounds: int,
+    rounds: int | None,
     resume: bool,
     on_remark: Callable[[str], None],
     check: Callable[["Unfinished[R]"], None] = lambda _: None,
@@ -297,7 +297,7 @@ def open_session(
         out: The folder that it is kept below.
         head: What was asked for.
         kind: Kind of its rounds.
-        rounds: How many count.
+        rounds: How many count; None where that isn't known before.
         resume: Whether to go on with the session that was cut.
         on_remark: Called with what a person should know.
         check: Raises RunError where something is missing that its finished rounds need.
@@ -306,19 +306,20 @@ def open_session(
         ArgumentError: There is none to resume, or something was asked for that it isn't.
         RunError: There is one, and it isn't to be resumed; or its file is damaged, or what belongs to it; or another process measures there.
     """
+    of = "" if rounds is None else f" of {rounds}"
     if resume:
         _refuse_nothing_to_resume(out)
     with _alone(out):
         kept: Unfinished[R] = _resume(out, head, kind) if resume else Unfinished(_new(out), head, [])
         check(kept)
         if kept.rounds:
-            on_remark(f"resumed after round {kept.rounds[-1].number} of {rounds}")
+            on_remark(f"resumed after round {kept.rounds[-1].number}{of}")
         try:
             yield kept
         except BaseException:
             finished = sum(one.number > 0 for one in kept.done)
             if finished and kept.path.exists():
-                on_remark(f"{finished} of {rounds} rounds are finished and kept: the same with --resume goes on")
+                on_remark(f"{finished}{of} rounds are finished and kept: the same with --resume goes on")
             raise
 
 

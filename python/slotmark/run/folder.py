@@ -22,7 +22,7 @@ from slotmark.cleaning import one_name
 from slotmark.errors import RunError
 from slotmark.places import Place, Url, place
 from slotmark.run.integrity import parts_of, refuse_unlike_tables
-from slotmark.run.manifest import SCHEMA, Manifest, TablePart, manifest_of
+from slotmark.run.manifest import ROUND, SCHEMA, Manifest, TablePart, manifest_of
 from slotmark.run.storage import (
     MANIFEST,
     Storage,
@@ -33,6 +33,7 @@ from slotmark.run.storage import (
     refuse_existing,
     storage_of,
 )
+from slotmark.whole_files import written_whole
 
 
 class Run:
@@ -191,6 +192,23 @@ def copy_run(source: Place, to: Place) -> Run:
         return writer.finish(run.manifest)
 
 
+def as_of_round(run: Run, session: str, number: int) -> Run:
+    """Notes in the manifest of a run in a folder that it is of a round of a session, in the place of what stood there; RunError where it can't be written."""
+    manifest = msgspec.structs.replace(
+        run.manifest, session=session, parameters={**run.manifest.parameters, ROUND: number}
+    )
+    try:
+        with written_whole(run.path / MANIFEST) as (partial,):
+            partial.write_bytes(_text_of(manifest))
+    except OSError as error:
+        raise RunError(f"{run.path / MANIFEST}: can't be written ({error.strerror}). Make room.") from error
+    return Run(run.place, manifest)
+
+
+def _text_of(manifest: Manifest) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+
+
 def _refuse_changed(run: Run, part: TablePart, digest: str) -> None:
     if digest != part.digest:
         file = run.place / f"tables/{part.file}"
@@ -277,9 +295,8 @@ class RunWriter:
             manifest, tables=dict(self._rows), parts=parts_of(self.tables_folder, list(self._rows))
         )
         manifest = manifest_of(msgspec.to_builtins(manifest))
-        text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
         try:
-            self._unfinished.finish(text + b"\n", manifest.parts)
+            self._unfinished.finish(_text_of(manifest), manifest.parts)
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 refuse_existing(self.path)  # another writer was faster

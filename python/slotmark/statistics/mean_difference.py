@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from slotmark.statistics.anytime import anytime
 from slotmark.statistics.between_runs import RunMean, Scale, Spread
 from slotmark.statistics.dependence import LongRun, independent, long_run
 from slotmark.statistics.drift import drift
@@ -184,7 +185,12 @@ def mean_difference(
 
 
 def over_pairs(
-    baseline: Sequence[Units], candidate: Sequence[Units], *, confidence: float, scale: Scale = "identity"
+    baseline: Sequence[Units],
+    candidate: Sequence[Units],
+    *,
+    confidence: float,
+    scale: Scale = "identity",
+    at_any_look: bool = False,
 ) -> MeanDifference:
     """Returns the mean over pairs of runs of the candidate's mean less the baseline's, by Student's t: what a pair has in common goes out.
 
@@ -193,12 +199,32 @@ def over_pairs(
         candidate: Likewise, of the same pairs in the same order.
         confidence: Confidence of the interval, as a fraction.
         scale: Scale of the means that are subtracted.
+        at_any_look: As of :func:`over_levels`.
     """
-    levels = [np.array([run.on(scale).level for run in side]) for side in (baseline, candidate)]
-    apart = levels[1] - levels[0]
+    ours, theirs = (np.array([run.on(scale).level for run in side]) for side in (baseline, candidate))
+    return over_levels(ours, theirs, confidence=confidence, scale=scale, at_any_look=at_any_look)
+
+
+def over_levels(
+    ours: np.ndarray, theirs: np.ndarray, *, confidence: float, scale: Scale, at_any_look: bool = False
+) -> MeanDifference:
+    """Returns the same from the means of runs.
+
+    Args:
+        ours: Those of the baseline, on the scale; shape (pairs,).
+        theirs: Those of the candidate, of the same pairs in the same order.
+        confidence: As above.
+        scale: As above.
+        at_any_look: Whether pairs come one by one and the result is looked at meanwhile: interval and p-value then hold at all looks together.
+    """
+    apart = theirs - ours
     error = float(apart.std(ddof=1) / np.sqrt(apart.size))
-    found = student(float(apart.mean()), error, apart.size - 1, confidence)
-    base = from_scale(float(levels[0].mean()), scale)
+    found = (
+        anytime(float(apart.mean()), error, apart.size, confidence)
+        if at_any_look
+        else student(float(apart.mean()), error, apart.size - 1, confidence)
+    )
+    base = from_scale(float(ours.mean()), scale)
     delta, bounds = (_in_the_unit(one, base, scale) for one in (found.interval, found.bounds))
     pairs = float(apart.size)
     return MeanDifference(delta, bounds, found.p, "pairs", (pairs, pairs), scale=scale, base=base)

@@ -220,6 +220,7 @@ def size_needed(
     *,
     fixed: float = 0.0,
     degrees: Callable[[int], float] | None = None,
+    limit: Callable[[float, int], float] | None = None,
     alpha: float = 0.01,
     wanted: float = POWER,
 ) -> int | None:
@@ -231,6 +232,7 @@ def size_needed(
         size: Number of units a side; for unlike sides, the number on each that would be as informative.
         fixed: The part of the error that more units don't make smaller.
         degrees: Degrees of freedom of the error for a number of units; None where they are many.
+        limit: The number of standard errors that the test asks for at a level and with a number of units; Student's by default.
         alpha: The level of the one-sided test.
         wanted: The probability with which the difference is found.
     """
@@ -239,7 +241,7 @@ def size_needed(
 
     def enough(units: int) -> bool:
         freedom = degrees(units) if degrees else np.inf
-        reach = t_isf(alpha, freedom) + t_isf(1 - wanted, freedom)
+        reach = (limit(alpha, units) if limit else t_isf(alpha, freedom)) + t_isf(1 - wanted, freedom)
         return bool(reach * np.sqrt(shrinks / units + fixed**2) <= distance)
 
     return least(enough, most)

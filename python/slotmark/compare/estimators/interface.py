@@ -30,6 +30,7 @@ class How(msgspec.Struct, frozen=True):
         seed: Seed of the comparison; each metric and part draws from a stream of its own.
         threads: How many candidates may be worked on at a time.
         prior: What is known of how much runs of one build differ, beside the runs; None for nothing.
+        at_any_look: Whether rounds come one by one and are looked at meanwhile: only what holds at all looks together has a verdict.
     """
 
     confidence: float
@@ -37,6 +38,7 @@ class How(msgspec.Struct, frozen=True):
     seed: int
     threads: int
     prior: Prior | None = None
+    at_any_look: bool = False
 
     def draws(self, usual: int, tests: int = 0) -> int:
         """Returns the number of draws: more than usual where p-values come from them and many tests need smaller ones."""

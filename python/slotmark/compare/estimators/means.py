@@ -7,12 +7,13 @@ import msgspec
 import numpy as np
 
 from slotmark import warnings
-from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
+from slotmark.compare.estimators.interface import Entry, Estimate, How, Measured, Task, measured_of_means
 from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned, variation
 from slotmark.compare.machines import on_same_machines
 from slotmark.compare.paired_runs import Pairing, Pairs, pairing
 from slotmark.compare.prior import Prior, source_of
 from slotmark.compare.result import FROM_RUNS, Basis, Comparison, Design, Summary
+from slotmark.compare.results.details import Looks
 from slotmark.compare.side_units import (
     SideUnits,
     as_new,
@@ -28,6 +29,7 @@ from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
 from slotmark.metrics import Analysis, Metric, catalogue, side_by_side
 from slotmark.numbers import brief, plain
+from slotmark.statistics.anytime import FIRST_LOOK, PRIOR
 from slotmark.statistics.between_runs import (
     RunMean,
     Scale,
@@ -47,7 +49,7 @@ from slotmark.statistics.mean_difference import (
     difference_of_runs,
     from_scale,
     mean_difference,
-    over_pairs,
+    over_levels,
 )
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_RUNS
@@ -69,6 +71,13 @@ DESIGNS = {
     "differences of seeds. ",
 }
 """The words for how runs that belong together are compared, by what an interval is over; those of mixed runs are in the catalogue."""
+
+
+AT_ANY_LOOK = (
+    "Rounds were made until they decided, and looked at after each from the fourth on. Intervals and p-values are those of a confidence sequence, by Student's t with a normal prior: "
+    "they hold at all looks together, whenever one stops. What isn't there in four rounds on both sides has no verdict. "
+)
+"""The words for comparisons of rounds that come one by one."""
 
 
 class Levels(msgspec.Struct, frozen=True):
@@ -153,9 +162,14 @@ def estimate(task: Task) -> Estimate:
     once = [warnings.one_run_a_side()] if entries and not by_runs else []
     return Estimate(
         entries=entries,
-        details=[planned(variations, Tests(len(tested), sum(tested), task.how.confidence))]
-        if variations and tested
-        else [],
+        details=[
+            *(
+                [planned(variations, Tests(len(tested), sum(tested), task.how.confidence))]
+                if variations and tested
+                else []
+            ),
+            *([Looks(first=FIRST_LOOK, prior=PRIOR)] if task.how.at_any_look else []),
+        ],
         of_sides=[[*once, *other] for other in unmatched(task.sides, entries)],
     )
 
@@ -177,6 +191,7 @@ def method(comparison: Comparison) -> str:
     }
     of_bench = catalogue(comparison.baseline.manifest.bench)
     turns = "".join(words for kind, words in DESIGNS.items() if kind in over)
+    turns += AT_ANY_LOOK if any(isinstance(one, Looks) for one in comparison.details) else ""
     turns += f"{of_bench.mixed.method} ".lstrip() if of_bench.mixed and "mixed rounds" in over else ""
     of_samples = f"{of_bench.method} " if of_bench.method else ""
     return (
@@ -343,11 +358,10 @@ def _of_pairs(
     """Returns the distance of a candidate's mean from the baseline's, by pairs of runs or within two single runs; None for others."""
     smallest = min(ours.smallest, theirs.smallest)
     if paired and (pairs := paired_units(ours, theirs, paired)):
-        ours, theirs = pairs
-        found = over_pairs(ours.runs, theirs.runs, confidence=task.how.confidence, scale=scale)
-        count = len(ours.runs)
-        basis = Basis(paired.over, (count, count), found.effective)
-        return _of_difference(metric, found, found.mean_of(ours.runs), smallest, basis, conditional=count < ENOUGH_RUNS)
+        levels = [np.array([run.on(scale).level for run in side.runs]) for side in pairs]
+        return of_paired_levels(metric, (levels[0], levels[1]), smallest, scale, paired.over, task.how)
+    if task.how.at_any_look:
+        return _too_few_rounds(metric, 1)
     if not len(ours.runs) == len(theirs.runs) == 1:
         return None
     found = mean_difference(ours.runs, theirs.runs, confidence=task.how.confidence)
@@ -358,6 +372,40 @@ def _of_pairs(
     basis = _basis(found, ours, theirs)
     settled = _inconclusive(ours.unit, found, basis, [*ours.runs, *theirs.runs])
     return _of_difference(metric, found, found.mean_of(ours.runs), smallest, basis, settled, conditional=True)
+
+
+def of_paired_levels(
+    metric: Metric, levels: tuple[np.ndarray, np.ndarray], smallest: float, scale: Scale, over: Design, how: How
+) -> Measured:
+    """Returns the distance of a candidate's mean from the baseline's by pairs of runs.
+
+    Args:
+        metric: Which.
+        levels: The means of the sides' runs on the scale, pair by pair, two or more.
+        smallest: The smallest sample of all.
+        scale: Scale of the means.
+        over: What a pair is of.
+        how: How.
+    """
+    ours, theirs = levels
+    count = ours.size
+    if how.at_any_look and count < FIRST_LOOK:
+        return _too_few_rounds(metric, count)
+    found = over_levels(ours, theirs, confidence=how.confidence, scale=scale, at_any_look=how.at_any_look)
+    basis = Basis(over, (count, count), found.effective)
+    return _of_difference(metric, found, found.base or 0.0, smallest, basis, conditional=count < ENOUGH_RUNS)
+
+
+def _too_few_rounds(metric: Metric, count: int) -> Measured:
+    """No verdict on rounds that come one by one, before the first look."""
+    few = f"{counted(count, 'round')} that both sides have it in: verdicts begin with {FIRST_LOOK}"
+    return Measured(
+        ratio=None,
+        paired=True,
+        shown="" if metric.tested else "not tested",
+        settled=Judgement(Verdict.INCONCLUSIVE, few),
+        basis=Basis("paired rounds", (count, count), (float(count), float(count))),
+    )
 
 
 def _of_difference(

@@ -169,5 +169,17 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True, tag="forecast"):
     errors: list[ErrorParts]
 
 
-Detail = Blocks | Swept | Simulated | Planned | Forecast | Attribution
+class Looks(msgspec.Struct, frozen=True, kw_only=True, tag="looks"):
+    """Parts of comparisons of rounds that were made until they decided: their intervals and p-values hold at all looks together.
+
+    Attributes:
+        first: Rounds at the first look.
+        prior: Variance of the prior of the difference, in variances of a round's.
+    """
+
+    first: int
+    prior: float
+
+
+Detail = Blocks | Swept | Simulated | Planned | Forecast | Attribution | Looks
 """The details that only some comparisons have beyond the common rows. It selects the report's sections and charts."""

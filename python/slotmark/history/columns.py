@@ -1,0 +1,182 @@
+"""Estimates of a store's runs, put together by series."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from slotmark.compare.prior import MOST_DEGREES
+from slotmark.compare.spread_table import SpreadTable, shipped_table
+from slotmark.errors import RunError, StoreError
+from slotmark.history.decisions import Decisions
+from slotmark.history.series import Group
+from slotmark.history.store import Store
+from slotmark.metrics import Metric, catalogue
+from slotmark.statistics.between_runs import RunMean, Scale, Spread
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A series: the level of each run on its scale, the variance within, the level in the metric's unit, and what is known of what runs of one build differ by."""
+
+    scale: Scale
+    levels: np.ndarray
+    variances: np.ndarray
+    estimates: np.ndarray
+    spread: Spread | None = None
+
+    def mean_of(self, places: Sequence[int]) -> list[RunMean]:
+        """The runs at some places that have it, by their means."""
+        return [
+            RunMean(float(self.levels[place]), float(self.variances[place]))
+            for place in places
+            if not np.isnan(self.levels[place])
+        ]
+
+
+class Estimates(msgspec.Struct, frozen=True):
+    """The estimates of some runs that are alike, in the order of time.
+
+    Attributes:
+        group: What they have in common.
+        rows: Their rows of the index, one dictionary each.
+        known: Their places in the order in which they were added.
+        columns: By metric and part: estimates, one per run, not a number where it lacks one.
+    """
+
+    group: Group
+    rows: list[dict[str, object]]
+    known: list[int]
+    columns: dict[tuple[str, str], "Column"]
+
+
+class Read:
+    """The estimates of a store's runs, without those that readers left out.
+
+    Args:
+        store: The store.
+        decisions: What readers decided.
+        table: How much runs of one build differ; None for the table that comes with slotmark for the runs' cluster, if there is one.
+    """
+
+    def __init__(self, store: Store, decisions: Decisions, table: SpreadTable | None = None) -> None:
+        self.store = store
+        self._given = table
+        self._tables: dict[Group, SpreadTable | None] = {}
+        self.decisions = decisions
+        found = store.table()
+        self._runs = found.drop_columns(["estimates"]).to_pylist()
+        lists = found["estimates"].combine_chunks()
+        lists = lists if isinstance(lists, pa.ListArray) else pa.concat_arrays(lists.chunks)
+        flat = lists.flatten()
+        self._of_run = np.repeat(np.arange(len(self._runs)), np.diff(lists.offsets.to_numpy()))
+        self._flat = {name: flat.field(name) for name in ("level", "variance", "estimate")}
+        self._words = {name: flat.field(name).dictionary_encode() for name in ("metric", "part", "unit", "scale")}
+        kept = [not decisions.leaves_out(row) for row in self._runs]
+        self.left_out = kept.count(False)
+        self.groups: dict[Group, list[int]] = {}
+        for number, row in enumerate(self._runs):
+            if kept[number]:
+                group = Group(*(str(row[name]) for name in ("bench", "target", "workload", "machine")))
+                self.groups.setdefault(group, []).append(number)
+
+    @cached_property
+    def versions(self) -> set[str]:
+        """All versions that there are."""
+        return {str(row["version"]) for row in self._runs}
+
+    def table_of(self, group: Group) -> SpreadTable | None:
+        """The table of how much runs of a group differ: the one that was given, if it is of that bench, else the one that comes with slotmark."""
+        if group not in self._tables:
+            given = self._given
+            like = (group.bench, catalogue(group.bench).like)
+            self._tables[group] = given if given and given.bench in like else self._shipped(group)
+        return self._tables[group]
+
+    def _shipped(self, group: Group) -> SpreadTable | None:
+        """The table that comes with slotmark for the first and the last run of a group; None where these are no longer in the store."""
+        numbers = self.groups[group]
+        try:
+            ends = [*self.store.opened([str(self._runs[number]["run"]) for number in {numbers[0], numbers[-1]}])]
+        except RunError:
+            return None
+        return shipped_table([run.manifest for run in ends])
+
+    def estimates(self, group: Group, metrics: Sequence[Metric]) -> Estimates:
+        """The estimates of the runs of a group in some metrics.
+
+        Raises:
+            StoreError: The estimates of a run have another unit than the metric now.
+        """
+        numbers = sorted(self.groups[group], key=lambda one: _in_time(self._runs[one]))
+        places = np.full(len(self._runs), -1)
+        places[numbers] = np.arange(len(numbers))
+        rows = [self._runs[one] for one in numbers]
+        known = sorted(range(len(rows)), key=lambda one: (rows[one]["added_ns"], one))
+        at = places[self._of_run]
+        here = np.flatnonzero(at >= 0)
+        names, parts = (self._words[name].dictionary.to_pylist() for name in ("metric", "part"))
+        metric_codes = self._codes("metric")[here]
+        part_codes = self._codes("part")[here]
+        table = self.table_of(group)
+        columns: dict[tuple[str, str], Column] = {}
+        for metric in metrics:
+            if metric.id not in names:
+                continue
+            of_metric = here[metric_codes == names.index(metric.id)]
+            of_parts = part_codes[metric_codes == names.index(metric.id)]
+            for code in np.unique(of_parts):
+                chosen = of_metric[of_parts == code]
+                self._refuse_units(metric, chosen)
+                column = self._column(chosen, at[chosen], len(rows))
+                known_before = table.of(metric, parts[code]) if table and column.scale == metric.run_scale else None
+                columns[metric.id, parts[code]] = msgspec.structs.replace(
+                    column, spread=known_before and _as_before(known_before)
+                )
+        ordered = sorted(columns, key=lambda key: ([one.id for one in metrics].index(key[0]), key[1]))
+        return Estimates(group, rows, known, {key: columns[key] for key in ordered})
+
+    def _codes(self, name: str) -> np.ndarray:
+        return self._words[name].indices.to_numpy(zero_copy_only=False)
+
+    def _numbers(self, name: str, chosen: np.ndarray) -> np.ndarray:
+        return self._flat[name].to_numpy(zero_copy_only=False)[chosen]
+
+    def _column(self, chosen: np.ndarray, at: np.ndarray, count: int) -> Column:
+        scales = self._words["scale"].dictionary.to_pylist()
+        logs = np.array([one == "log" for one in scales])[self._codes("scale")[chosen]]
+        levels, variances, estimates = (self._numbers(name, chosen) for name in ("level", "variance", "estimate"))
+        if not logs.all():  # a run's level has no logarithm: then none is taken
+            variances = np.where(logs, variances * estimates**2, variances)
+            levels = estimates
+        found = []
+        for values in (levels, variances, estimates):
+            whole = np.full(count, np.nan)
+            whole[at] = values
+            found.append(whole)
+        return Column("log" if logs.all() else "identity", *found)
+
+    def _refuse_units(self, metric: Metric, chosen: np.ndarray) -> None:
+        units = self._words["unit"].dictionary.to_pylist()
+        codes = self._codes("unit")[chosen]
+        for code in np.unique(codes):
+            if units[code] != metric.unit:
+                row = self._runs[int(self._of_run[chosen[codes == code][0]])]
+                raise StoreError(
+                    f"{self.store.place}: '{metric.id}' of run {row['run']} is in {units[code] or 'no unit'}, here in {metric.unit or 'none'}. Run `slotmark store recompute --store {self.store.place}`."
+                )
+
+
+def _as_before(spread: Spread) -> Spread:
+    """A spread of other days, with no more degrees of freedom than comparisons give it."""
+    return msgspec.structs.replace(spread, degrees=min(spread.degrees, MOST_DEGREES))
+
+
+def _in_time(row: Mapping[str, object]) -> tuple[object, ...]:
+    return row["at_ns"], row["added_ns"], row["place"], row["run"]
+
+
+def whole(row: Mapping[str, object], name: str) -> int:
+    """A whole number of a row of the index."""
+    return row[name]  # pyright: ignore[reportReturnType] - an integer by the index's schema

@@ -49,6 +49,11 @@ class Url(msgspec.Struct, frozen=True):
         return self.parts[-1]
 
     @property
+    def parent(self) -> "Url":
+        """The place that it lies in; the bucket lies in itself."""
+        return Url(self.scheme, self.bucket, self.key.rpartition("/")[0])
+
+    @property
     def listed(self) -> bool:
         """Returns whether the store lists names: a web server doesn't."""
         return self.scheme in _WRITABLE

@@ -8,6 +8,7 @@ from pathlib import Path
 from slotmark.engine import Piece
 from slotmark.engine.ray import on_ray
 from slotmark.errors import SlotmarkError
+from slotmark.places import Url, place
 from tests.engine import works
 
 
@@ -17,8 +18,10 @@ def main(work: str, out: str, number: str, folder: str, host: str = "") -> None:
         for one in range(int(number))
     ]
     remark = partial(print, file=sys.stderr)
+    kept = place(out)
+    own, shared = (Path(folder) / "ray", kept) if isinstance(kept, Url) else (kept, None)
     try:
-        with on_ray(Path(out), insecure=False, labels={}, checked=lambda _: None, remark=remark) as engine:
+        with on_ray(own, shared=shared, insecure=False, labels={}, checked=lambda _: None, remark=remark) as engine:
             print(json.dumps(engine(pieces, list)))
     except SlotmarkError as error:
         sys.exit(f"{type(error).__name__}: {error}")

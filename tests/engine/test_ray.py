@@ -9,7 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,13 +20,15 @@ from slotmark.benches.cluster.ingest import ingest
 from slotmark.benches.cluster.question import Question, answered
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.engine import Piece
-from slotmark.engine import ray as on_ray_module
+from slotmark.engine.ray import Cluster as Nodes
+from slotmark.engine.ray import Node, on_nodes, refuse
 from slotmark.errors import EngineError
 from tests.cluster.made_up_logs import Cluster as LoggingCluster
 from tests.cluster.test_forecast import SMALL, replays
 from tests.conftest import REPO, bytes_of, slotmark
 from tests.engine import ray_cluster, works
 from tests.engine.ray_cluster import Cluster, Machine, waited
+from tests.s3 import ACCESS, BUCKET, BUILT, SECRET
 
 SWEEP = [
     "predict",
@@ -40,7 +43,7 @@ SWEEP = [
     "2",
 ]
 PIECES = 6
-WORKER = "ray::_in_worker"
+WORKER = "ray::in_worker"
 """The name that Ray gives the process of a worker that does a piece."""
 
 
@@ -50,17 +53,47 @@ def cluster() -> Iterator[Cluster]:
         yield made
 
 
-def pieces(cluster: Cluster, *words: str | Path, machine: Machine | None = None) -> "subprocess.Popen[str]":
+def pieces(
+    cluster: Cluster, *words: str | Path, machine: Machine | None = None, env: Mapping[str, str] | None = None
+) -> "subprocess.Popen[str]":
     """Starts tests/engine/ray_pieces.py on a machine."""
     return subprocess.Popen(
         (machine or cluster.a).words(sys.executable, "-m", "tests.engine.ray_pieces", *words),
         cwd=REPO,
-        env=cluster.environment,
+        env={**cluster.environment, **(env or {})},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+@contextmanager
+def store(cluster: Cluster, folder: Path) -> Iterator[dict[str, str]]:
+    """An S3 server that both machines reach, whose objects are files below a folder; the environment with which commands do."""
+    if not BUILT.is_file():
+        pytest.skip("the S3 server isn't built: make s3-server does it, with Go")
+    port, asked = 7070, "import socket; socket.create_connection(('198.18.0.1', 7070), 1)"
+    (folder / "data" / BUCKET).mkdir(parents=True)
+    (folder / "sidecar").mkdir()
+    options = ["--port", f"{cluster.a.address}:{port}", "--access", ACCESS, "--secret", SECRET]
+    server = subprocess.Popen(
+        cluster.a.words(BUILT, *options, "posix", "--sidecar", folder / "sidecar", folder / "data"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        waited(lambda: cluster.a.run(sys.executable, "-c", asked).returncode == 0)
+        yield {
+            "AWS_ACCESS_KEY_ID": ACCESS,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT": f"http://{cluster.a.address}:{port}",
+            "AWS_ALLOW_HTTP": "true",
+        }
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
 
 
 def begun(folder: Path) -> set[int]:
@@ -217,6 +250,22 @@ def test_pieces_end_with_a_driver_that_is_killed_and_a_rerun_goes_on(cluster: Cl
     printed, said = pieces(cluster, "held", tmp_path / "out", "4", tmp_path).communicate(timeout=240)
     assert json.loads(printed) == [0, 1, 2, 3]
     assert said.startswith("1 of 4 pieces were finished before.\n")
+
+
+def test_what_is_finished_is_found_in_a_store_by_a_call_on_another_machine(cluster: Cluster, tmp_path: Path) -> None:
+    with store(cluster, tmp_path) as environment:
+        outputs = tmp_path / "data" / BUCKET / "sweep" / "outputs"
+        process = pieces(cluster, "held", f"s3://{BUCKET}/sweep", "2", tmp_path, env=environment)
+        waited(lambda: list(outputs.glob("works.held-*")), process)
+        process.kill()
+        process.communicate()
+        waited(lambda: not workers(cluster))
+        (tmp_path / "go").touch()
+        again = pieces(cluster, "held", f"s3://{BUCKET}/sweep", "2", tmp_path, machine=cluster.b, env=environment)
+        printed, said = again.communicate(timeout=240)
+        assert json.loads(printed) == [0, 1], said
+        assert "1 of 2 pieces were finished before." in said
+        assert len(list(outputs.iterdir())) == 2
 
 
 def test_a_node_that_is_lost_and_comes_back_with_another_slotmark(cluster: Cluster, tmp_path: Path) -> None:
@@ -383,7 +432,7 @@ def test_a_cluster_without_tokens_is_used_only_when_asked_for(tmp_path: Path) ->
             refused = made.slotmark(*SWEEP, "-o", tmp_path / "ray", "--engine", "ray")
             assert refused.returncode == 2
             assert is_one_line(refused.stderr)
-            assert "requires no token" in refused.stderr
+            assert "asks for no token" in refused.stderr
             assert "RAY_AUTH_MODE=token; or go on with --insecure-ray" in refused.stderr
             done = made.slotmark(*SWEEP, "-o", tmp_path / "ray", "--engine", "ray", "--insecure-ray")
             assert done.returncode == 0, done.stderr
@@ -445,19 +494,19 @@ def test_a_worker_of_another_version_does_no_piece(monkeypatch: pytest.MonkeyPat
     """A node may join a cluster after all of its nodes were asked."""
     pytest.importorskip("ray")
     piece = Piece(work=works.held, inputs=(0, "/nowhere"), label="number 0")
-    monkeypatch.setattr(on_ray_module, "slotmark_commit", lambda: "another")
-    found = on_ray_module._in_worker(piece, ("0.1.0", "this", "3.11"))[0]
+    monkeypatch.setattr(on_nodes, "slotmark_commit", lambda: "another")
+    found = on_nodes.in_worker(piece, ("0.1.0", "this", "3.11"))[0]
     assert isinstance(found, EngineError)
     assert "joined the cluster with another version" in str(found)
 
 
 def test_a_node_that_does_not_answer_is_not_one_of_another_version() -> None:
     """Ray counts a node for a while after its end."""
-    here = on_ray_module.Node(host="a", ray="2.60.0", python="3.11.2", slotmark="0.1.0", secured=True)
-    lost = on_ray_module.Node(address="198.18.0.2", fault="no answer: The node died.")
-    cluster = on_ray_module.Cluster(address="198.18.0.1:6379", here=here, nodes=[here, lost])
+    here = Node(host="a", ray="2.60.0", python="3.11.2", slotmark="0.1.0", secured=True)
+    lost = Node(address="198.18.0.2", fault="no answer: The node died.")
+    cluster = Nodes(address="198.18.0.1:6379", here=here, nodes=[here, lost])
     with pytest.raises(EngineError) as refused:
-        on_ray_module.refuse(cluster, insecure=False, labels={})
+        refuse(cluster, insecure=False, labels={})
     assert str(refused.value) == (
         "198.18.0.2: this node of the Ray cluster doesn't answer (no answer: The node died). It may have been lost a moment ago: Ray counts a "
         "node for some 20 s after its end. Wait and run the same command again, or end it there with `ray stop`."

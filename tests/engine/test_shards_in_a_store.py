@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from slotmark.engine import NotMergedError, Piece, Shard, gathered, opened, sharded
+from slotmark.engine.reached import forget
 from slotmark.errors import PieceError, SlotmarkError
 from slotmark.places import Place, Url
 from tests.engine.works import filled
@@ -88,6 +89,14 @@ def test_an_output_that_was_damaged_is_made_anew(s3: S3, tmp_path: Path) -> None
     assert done("1/1", place)[0] == 6
     after = {name: hashlib.sha256((s3.folder / BUCKET / "damaged" / name).read_bytes()) for name in before}
     assert {name: one.digest() for name, one in after.items()} == {name: one.digest() for name, one in before.items()}
+
+
+def test_what_is_forgotten_is_removed_and_nothing_else(s3: S3) -> None:
+    for name in ("kept", "kept-too"):
+        done("1/1", Url("s3", BUCKET, name))
+    forget(Url("s3", BUCKET, "kept"))
+    assert s3.names("kept") == []
+    assert done("1/1", Url("s3", BUCKET, "kept-too")) == (6, 6, 0)
 
 
 def test_a_store_that_fails_is_told_and_what_is_finished_stays(s3: S3) -> None:

@@ -11,7 +11,7 @@ from slotmark.cli.console import print_table, talk
 from slotmark.errors import ArgumentError
 from slotmark.numbers import plain
 from slotmark.options import Option
-from slotmark.places import Place
+from slotmark.places import Place, Url
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.live.elsewhere import Reach
@@ -56,7 +56,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FOLDER = ".ray"
-"""The folder below -o in which finished pieces are kept until all are."""
+"""The name, or the end of it, of what finished pieces are kept in until all are."""
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -74,13 +74,13 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def chosen(request: EngineRequest, out: Path | None, kept: Path | None = None) -> Iterator[Chosen]:
-    """Makes the engine that is asked for.
+def chosen(request: EngineRequest, out: Place | None, *, whole: bool = False) -> Iterator[Chosen]:
+    """Makes the engine that is asked for. Ray's keeps what is finished until the end: in ``out``, or beside it.
 
     Args:
         request: Which.
-        out: The folder that the command writes to; Ray's keeps what is finished in it until the end.
-        kept: The folder that Ray's keeps it in, where that isn't one in ``out``.
+        out: The place that the command writes to.
+        whole: Whether it makes that whole, so that nothing may lie in it before.
 
     Yields:
         The engine.
@@ -101,18 +101,21 @@ def chosen(request: EngineRequest, out: Path | None, kept: Path | None = None) -
         raise ArgumentError(
             "--engine ray: expected -o DIR: what is finished is kept there, so that a rerun goes on from it."
         )
-    from slotmark.engine.ray import forget, on_ray
+    from slotmark.engine.ray import on_ray
+    from slotmark.engine.reached import forget
     from slotmark.warnings import insecure_ray
 
-    folder = kept or out / FOLDER
-    with on_ray(folder, insecure=insecure, labels=labels, checked=_print_checked, remark=talk.remark) as engine:
+    if isinstance(out, Url) and not out.key:
+        raise ArgumentError(f"-o {out}: a whole bucket. With --engine ray name a place in it, as {out}/runs.")
+    kept = out.parent / f".{out.name}{FOLDER}" if whole or isinstance(out, Url) else out / FOLDER
+    # Of a store, what Ray prints is kept here.
+    folder, shared = (Path(kept.name), kept) if isinstance(kept, Url) else (kept, None)
+    with on_ray(
+        folder, shared=shared, insecure=insecure, labels=labels, checked=_print_checked, remark=talk.remark
+    ) as engine:
         yield Chosen(engine, "pieces", [insecure_ray()] if insecure else [])
-    forget(folder)
-
-
-def kept_beside(out: Place) -> Path:
-    """The folder beside a new run in which finished pieces are kept until all are; of one in a store it is in this folder."""
-    return (out.parent if isinstance(out, Path) else Path()) / f".{out.name}{FOLDER}"
+    for place in {kept, folder}:
+        forget(place)
 
 
 def reach_of(name: str, *, insecure: bool) -> "Reach | None":
@@ -130,12 +133,19 @@ def reach_of(name: str, *, insecure: bool) -> "Reach | None":
     from slotmark.temporary import temporary_folder
 
     refuse_without_ray()
+    printed: list[Cluster] = []
+
+    def print_new(cluster: "Cluster") -> None:
+        """Prints what a cluster has, of several runs once, and where it changed."""
+        if printed != [cluster]:
+            _print_checked(cluster)
+            printed[:] = [cluster]
 
     @contextmanager
     def reach(wanted: "Mapping[str, Wanted]", start: Callable[[], Any]) -> "Iterator[dict[str, Station]]":
         with (
             temporary_folder() as scratch,
-            stations(wanted, start, Path(scratch), insecure=insecure, checked=_print_checked) as found,
+            stations(wanted, start, Path(scratch), insecure=insecure, checked=print_new) as found,
         ):
             yield found
 

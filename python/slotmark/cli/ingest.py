@@ -6,7 +6,7 @@ import typer
 
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.cli.console import progress, talk
-from slotmark.cli.engines import Chosen, EngineRequest, chosen, kept_beside
+from slotmark.cli.engines import Chosen, EngineRequest, chosen
 from slotmark.cli.requests import from_requests
 from slotmark.cli.shards import ShardOption, print_shard, shared_folder
 from slotmark.errors import ArgumentError
@@ -38,8 +38,7 @@ def ingest(
             done = shard_done(request.shared, shard, folder, _megabytes(step), request.threads)
         print_shard(done, folder, as_json=as_json)
         return
-    kept = kept_beside(request.out)
-    with chosen(work, kept, kept) as by:
+    with chosen(work, request.out, whole=True) as by:
         run, ingested = _ingested(request, None if work.engine == "local" else by)
     remark_ingested(run, ingested)
 

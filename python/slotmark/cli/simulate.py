@@ -9,7 +9,7 @@ import typer
 
 from slotmark.benches.cluster.requests import SimulationRequest
 from slotmark.cli.console import progress, talk
-from slotmark.cli.engines import FOLDER, EngineRequest, chosen, kept_beside
+from slotmark.cli.engines import EngineRequest, chosen
 from slotmark.cli.requests import from_requests
 from slotmark.cli.shards import ShardOption, print_shard, shared_folder
 from slotmark.errors import ArgumentError
@@ -82,9 +82,8 @@ def simulate(
             shard_was = shard_done(request.shared, shard, folder, lambda done, total: step(done, total, doing))
         print_shard(shard_was, folder, as_json=as_json)
         return
-    kept = out / FOLDER if isinstance(out, Path) else kept_beside(out)
     with (
-        chosen(work, kept, kept) as by,
+        chosen(work, out) as by,
         progress(unit if work.engine == "local" else by.unit) as step,
     ):
         elsewhere = None if work.engine == "local" else by.engine

@@ -1,9 +1,10 @@
-"""The folder that shards share, reached from this machine: as it is, or where it lies in an object store by a copy of what a call needs.
+"""The place that outputs are kept at and other calls find them, as that of shards, reached from this machine: a folder as it is, one in an object store by a copy of what a call needs.
 
 In a store the outputs of pieces are objects of the names that files have. What is finished is sent there at once: the files that a piece made first, its output last. A piece has the same bytes
 whoever does it, so that two calls that do one piece write the same.
 """
 
+import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -143,9 +144,19 @@ class _InStore(Reached):
         return sum(name not in self._there and f"{OUTPUTS}/{name}" not in listed for name in names)
 
 
+def forget(place: Place) -> None:
+    """Removes all that is kept at a place, when it isn't needed any more."""
+    if not isinstance(place, Url):
+        shutil.rmtree(place, ignore_errors=True)
+        return
+    bucket = Bucket(place)
+    if left := bucket.delete(bucket.names()):
+        remark(f"{place}: the store didn't remove {len(left)} objects that aren't needed any more, as {left[0]}.")
+
+
 @contextmanager
 def reached(place: Place) -> Iterator[Reached]:
-    """Reaches a folder that shards share. What is told of its copy is told of the place itself."""
+    """Reaches a folder that calls share. What is told of its copy is told of the place itself."""
     if not isinstance(place, Url):
         yield Reached(place)
         return

@@ -8,7 +8,6 @@ A run is whole or it isn't there, in a folder as in an object store: :mod:`slotm
 
 import errno
 import re
-import shutil
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -267,7 +266,7 @@ class RunWriter:
         try:
             folder.mkdir()
             for number, file in enumerate(files, start=1):
-                shutil.copyfile(file, folder / f"part-{number:05}.parquet")
+                self._unfinished.take(file, folder / f"part-{number:05}.parquet")
         except OSError as error:
             raise RunError(
                 f"{self.path}: can't write table '{name}' ({error}). Nothing was kept; make room and run again."

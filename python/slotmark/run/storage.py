@@ -6,6 +6,7 @@ their columns those that were fetched: byte for byte those of the object, at the
 
 import os
 import re
+import shutil
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from threading import Lock
@@ -275,6 +276,10 @@ class Unfinished(Protocol):
 
     path: Path
 
+    def take(self, file: Path, to: Path) -> None:
+        """Has the content of a file that stays as it is in a file below `path`. OSError where that can't be."""
+        ...
+
     def named(self) -> None:
         """Gives the tables' files the names that they will have, when all are written: from here on they stay as they are."""
         ...
@@ -296,6 +301,10 @@ class NewFolder:
         self._place = place
         self._new = _core.NewFolder(place)
         self.path = Path(self._new.path)
+
+    def take(self, file: Path, to: Path) -> None:
+        """As of :class:`Unfinished`."""
+        shutil.copyfile(file, to)
 
     def named(self) -> None:
         """They have them."""
@@ -366,6 +375,13 @@ class NewObjects:
                 raise
             self._bucket.put(name, b"a run is being written\n")
             return False
+
+    def take(self, file: Path, to: Path) -> None:
+        """As of :class:`Unfinished`: what is only read until it is uploaded need not be copied where both are on one disk."""
+        try:
+            to.hardlink_to(file.resolve())
+        except OSError:
+            shutil.copyfile(file, to)
 
     def named(self) -> None:
         """As of :class:`Unfinished`: ``NAME/part-ATTEMPT-….parquet``, in the order that they have."""

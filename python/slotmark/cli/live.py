@@ -1,7 +1,7 @@
 """`slotmark cluster run` and `clean`: clusters of real nodes on this machine."""
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -22,6 +22,7 @@ from slotmark.words import listed
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.live.cluster import Progress
+    from slotmark.benches.cluster.live.elsewhere import Reach
 
 
 @from_requests
@@ -43,16 +44,13 @@ def run(
     if not session.rounds and (len(session.nodes) > 1 or session.resume or session.mixed):
         raise ArgumentError("several --node, --mixed and --resume go with --rounds: give the number of rounds.")
     reach = reach_of(engine, insecure=insecure_ray)
+    noted = [warnings.insecure_ray()] if insecure_ray else []
     if session.rounds:
-        if reach is not None:
-            raise ArgumentError("--engine ray: runs one cluster. Leave --rounds out, and call it again for each run.")
-        _run_in_turns(session)
+        _run_in_turns(session, reach, noted)
         return
     request = msgspec.structs.replace(session.each, node=next(iter(session.nodes.values()), ""))
     with _progress() as show:
-        live = run_live(
-            request, show, talk.remark, reach=reach, noted=[warnings.insecure_ray()] if insecure_ray else []
-        )
+        live = run_live(request, show, talk.remark, reach=reach, noted=noted)
     ingested = live.ingested
     talk.remark(
         f"{live.run.place}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {ingested.rejected:,} unreadable; logs in {listed(live.output)}"
@@ -65,7 +63,7 @@ def run(
         raise TargetError(f"{live.cut}. What was measured until then is in {live.run.place}.")
 
 
-def _run_in_turns(session: Session) -> None:
+def _run_in_turns(session: Session, reach: "Reach | None", noted: "Sequence[warnings.Warning]") -> None:
     from slotmark.benches.cluster.live.turns import run_in_turns
 
     nodes, mixed, out = session.nodes, session.mixed, session.each.out
@@ -78,7 +76,7 @@ def _run_in_turns(session: Session) -> None:
             f"--mixed --rounds {session.rounds}: hosts are swapped in each second round. Give an even number."
         )
     with _progress() as show:
-        done = run_in_turns(session, show, talk.remark)
+        done = run_in_turns(session, show, talk.remark, reach, noted)
     made = [out / run for one in done for run in one.runs]
     for path in made:
         typer.echo(path)

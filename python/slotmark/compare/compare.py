@@ -6,6 +6,7 @@ from contextlib import ExitStack
 import msgspec
 
 from slotmark.compare.attributing import attributions
+from slotmark.compare.clocks import doubted
 from slotmark.compare.decision import Found, decide
 from slotmark.compare.earlier import Source, prior_of
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
@@ -147,8 +148,13 @@ def _comparison(
         work.last("where differences come from")
         come_from = attributions([side.name for side in sides[1:]], analyses, confidence) if entries.explained else []
         of_sides = warnings_of(analyses)
+        made = doubted(
+            [entry for one in estimates for entry in one.entries],
+            entries,
+            [one for of_side in analyses for one in of_side],
+        )
     places = {metric.id: place for place, metric in enumerate(metrics)}
-    entered = sorted((entry for one in estimates for entry in one.entries), key=lambda entry: places[entry.metric.id])
+    entered = sorted(made, key=lambda entry: places[entry.metric.id])
     every, tests = judged([*entered, *between], confidence, comparisons, of_these_runs=policy.asks_of_these_runs)
     rows = every[: len(entered)]
     baseline, *candidates = with_warnings(sides, of_sides, estimates)

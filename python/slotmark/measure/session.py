@@ -204,9 +204,14 @@ def new_session(machine: MachineFacts, started: str, asked: Mapping[str, str]) -
         started=started,
         asked={
             **asked,
-            "the machine": f"{machine.hostname_hash}, {machine.cores} cores of {machine.cpu}, {machine.kernel}",
+            "the machine": machine_in_words(machine),
         },
     )
+
+
+def machine_in_words(machine: MachineFacts) -> str:
+    """A machine by what another one doesn't share."""
+    return f"{machine.hostname_hash}, {machine.cores} cores of {machine.cpu}, {machine.kernel}"
 
 
 def asked_for(

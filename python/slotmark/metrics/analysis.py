@@ -246,6 +246,13 @@ class Analysis:
             found += [one.seen(row) for row in rows[:1]]
         return found
 
+    def clocks_apart_s(self) -> tuple[float, float] | None:
+        """Returns how far some two clocks of the run were apart at least, and how far they can have been; None where that wasn't measured."""
+        if self.catalogue.clocks is None:
+            return None
+        rows = self.select(self.catalogue.clocks.apart, "how far its clocks were apart").to_pylist()
+        return (rows[0]["least_ns"] / 1e9, rows[0]["most_ns"] / 1e9) if rows else None
+
     def parts(self) -> Meeting:
         """Returns the keys that meet the condition of each part of the catalogue; :func:`parts_of` makes parts of it."""
         if self._meeting is None:

@@ -17,6 +17,7 @@ import msgspec
 
 from slotmark.errors import RunError, did_you_mean
 from slotmark.metrics.entries import (
+    Clocks,
     Grows,
     KeyColumn,
     MachineNoise,
@@ -185,6 +186,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         keys: Key columns of which more is known than their names, by name.
         grows: Along what metrics may grow; None for nothing.
         named_by_build: Whether targets are named by their builds, so that runs of all of them are of one history, by the program that they are of.
+        clocks: What depends on how far clocks were apart; None where nothing does.
         free: Parameters of runs that may differ between sides, as their seeds: they are no reason for a difference.
         noise: How a machine's noise is known; None where it isn't.
         turns: Where the order of processes is kept; None where it isn't.
@@ -229,6 +231,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     mixed: Mixed | None = None
     predicted: Predicted | None = None
     named_by_build: bool = False
+    clocks: Clocks | None = None
     free: tuple[str, ...] = ()
     noise: MachineNoise | None = None
 

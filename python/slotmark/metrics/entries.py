@@ -205,6 +205,23 @@ class Predicted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     method: str
 
 
+class Clocks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The clocks by which the times of a run were taken, and what depends on several of them.
+
+    Attributes:
+        apart: SQL of one row: ``least_ns``, how far some two clocks were apart at least, and ``most_ns``, how far they can have been; no row
+            where clocks weren't compared.
+        metrics: The ids of metrics whose samples are differences between two clocks, and so wrong by as much as these are apart.
+        least: The kind of warning where clocks were so far apart that it matters for a metric; its text has ``apart`` and ``metrics``.
+        most: Likewise where they can have been.
+    """
+
+    apart: str
+    metrics: list[str]
+    least: str
+    most: str
+
+
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Text of which few values occur: it is read as numbers, in the order of the text.
 

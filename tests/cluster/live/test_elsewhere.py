@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from slotmark.benches.cluster.live.launching import MARK
+from slotmark.compare import compare
 from slotmark.run import check_run, open_run
 from tests.cluster.live.machine import skip_without_programs, stand_in_recipe
 from tests.conftest import slotmark
@@ -20,7 +21,7 @@ from tests.engine import ray_cluster
 from tests.engine.ray_cluster import Cluster, waited
 
 HOSTS = 4
-KEEPER = "ray::_Keeper"
+KEEPER = "ray::Keeper"
 """The name by which Ray calls the process of the actor that keeps a machine's part."""
 
 LOGGED = ("block_events", "slot_events", "ledger_metrics", "resources", "transactions", "hosts", "trace_frequencies")
@@ -214,6 +215,66 @@ def test_a_command_that_is_killed_leaves_nothing(cluster: Cluster, bed: Path, tm
     assert not (tmp_path / "live").exists()
 
 
+def session(cluster: Cluster, bed: Path, tmp_path: Path, *more: str) -> "subprocess.Popen[str]":
+    """A session of two nodes, which are the same."""
+    node = str(tmp_path / "stand-in")
+    nodes = ["--node", f"old={node}", "--node", f"new={node}", "--rounds", "2", "--for", "5s", "--no-workload"]
+    words = options(tmp_path / "hosts.toml", tmp_path / "runs", "--start-in", "3s", *more)
+    return cluster.begin("cluster", "run", bed, *nodes, *words)
+
+
+def test_nodes_are_mixed_over_the_hosts_of_two_machines_and_swapped(
+    cluster: Cluster, bed: Path, tmp_path: Path
+) -> None:
+    stand_in_recipe(tmp_path, HOSTS)
+    hosts_file(tmp_path)
+    process = session(cluster, bed, tmp_path, "--mixed")
+    printed, said = process.communicate(timeout=400)
+    assert process.returncode == 0, said
+    runs = [open_run(place) for place in printed.split()]
+    assert [run.path for run in runs] == [tmp_path / "runs" / "mixed-1", tmp_path / "runs" / "mixed-2"]
+    first, second = ({row["host"]: row["name"] for row in run.table("host_nodes").to_pylist()} for run in runs)
+    assert sorted(first.values()) == ["new", "new", "old", "old"]
+    assert all(second[host] != name for host, name in first.items())
+    assert {len(run.table("machines")) for run in runs} == {2}
+    assert len({run.manifest.session for run in runs}) == 1
+    assert said.count("Ray cluster 198.18.0.1:6379") == 1  # what it has is printed once for all runs
+    assert all(f"{run.path.name}: logs in " in said for run in runs)
+    found = compare([runs])
+    assert [side.name for side in found.sides] == ["old", "new"]
+    assert not left(cluster)
+
+
+@pytest.mark.slow
+def test_a_session_in_turns_on_two_machines_that_was_cut_goes_on(cluster: Cluster, bed: Path, tmp_path: Path) -> None:
+    stand_in_recipe(tmp_path, HOSTS)
+    hosts = hosts_file(tmp_path)
+    out = tmp_path / "runs"
+    process = session(cluster, bed, tmp_path)
+    waited(lambda: len(list(out.glob("*-1/run.json"))) == 2 and list(out.glob("*-2.logs")), process)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == 130, said
+    assert "1 of 2 rounds are finished and kept: the same with --resume goes on" in said
+    waited(lambda: not left(cluster))
+    text = hosts.read_text()
+    hosts.write_text(text.replace('"b"', '"a"'))
+    said = (other := session(cluster, bed, tmp_path, "--resume")).communicate(timeout=240)[1]
+    assert other.returncode == 2
+    assert "not the session that was cut: 'network' was machines, is wan" in said
+    assert "the file of hosts" in said
+    hosts.write_text(text)
+    resumed = session(cluster, bed, tmp_path, "--resume")
+    printed, said = resumed.communicate(timeout=400)
+    assert resumed.returncode == 0, said
+    runs = {path.name: open_run(path) for path in map(Path, printed.split())}
+    assert sorted(runs) == ["new-1", "new-2", "old-1", "old-2"]
+    assert len({run.manifest.session for run in runs.values()}) == 1
+    found = compare([[runs["old-1"], runs["old-2"]], [runs["new-1"], runs["new-2"]]])
+    assert {one.basis.over for row in found.rows for one in row.differences if one and one.basis} == {"paired rounds"}
+    assert not left(cluster)
+
+
 def cleaned_of_planted(cluster: Cluster, hosts: Path, tries: int) -> "subprocess.CompletedProcess[str]":
     """Returns how cleaning went where a process was left; again where a live cluster of another test, which began meanwhile, ended that first."""
     planted = subprocess.Popen(
@@ -254,7 +315,7 @@ def test_what_was_left_on_machines_is_found_and_hosts_that_are_none_are_refused(
         ("[node-0]\nmemory = '1GiB'", (), "node-0: no labels, so it isn't known which machine it is"),
         ("[node-9]\nlabels = {host = 'a'}", (), "the bed has no host 'node-9'"),
         ("[all]\nlabels = {host = 'a'}\n[node-0]\nlabel = 'a'", (), "unknown field"),
-        ("[all]\nlabels = {host = 'a'}", ("--rounds", "2"), "--engine ray: runs one cluster"),
+        ("[all]\nlabels = {host = 'a'}", ("--rounds", "2"), "--rounds: expected two --node or more"),
     ],
 )
 def test_files_of_hosts_that_say_too_little_or_too_much_are_refused(

@@ -57,20 +57,11 @@ def test_bounds_hold_what_all_looks_found() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("found", "kinds", "said"),
-    [
-        ([offset(1, 0.1), offset(1.2, 0.1)], [], ""),
-        ([offset(5_000, 0.1)], ["machine_clocks_apart"], "b (+4,999.90 to +5,000.10 ms)"),
-        ([offset(1, 0.1), offset(-9, 1)], ["machine_clocks_apart"], "b (-10.00 to +1.10 ms)"),  # it was set meanwhile
-        ([offset(0, 135)], ["machine_clocks_doubtful"], "b (-135.00 to +135.00 ms)"),
-        ([], ["machine_clocks_unknown"], "b"),
-    ],
-)
-def test_a_clock_that_may_be_far_off_is_warned_of(found: list[Offset], kinds: list[str], said: str) -> None:
-    warnings = clock_warnings({"b": found}, "a", 5.0)
-    assert [one.kind for one in warnings] == kinds
-    assert all(said in one.text for one in warnings)
+def test_a_clock_that_was_not_compared_is_warned_of() -> None:
+    assert clock_warnings({"b": [offset(5_000, 0.1)]}, "a") == []  # what that matters for is known where it is shown
+    (found,) = clock_warnings({"b": [offset(0, 0.1)], "c": []}, "a")
+    assert found.kind == "machine_clocks_unknown"
+    assert "the clocks of c are from that of a" in found.text
 
 
 def estimated(**hosts: tuple[int, int]) -> pa.Table:

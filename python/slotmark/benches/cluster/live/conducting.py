@@ -30,7 +30,7 @@ from slotmark.measure.process import refuse_without_linux
 from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.filters import MEASURED
 from slotmark.numbers import fixed
-from slotmark.run import MachineFacts, Run, machine_facts, machine_warnings
+from slotmark.run import MachineFacts, Run
 from slotmark.run.manifest import MIXED, ROUND
 from slotmark.warnings import Warning
 from slotmark.words import listed
@@ -104,7 +104,7 @@ def run_live(
         KeyboardInterrupt: A signal came before the measurement, or a second one while nodes were ending.
     """
     refuse_without_linux("a live cluster")
-    bed, machine = read_bed(request.bed), machine_facts()
+    bed = read_bed(request.bed)
     ticking = _Ticking()
     with site_of(request, bed, asked(request, bed), reach, memory, ticking.tick, on_remark) as site:
         lead_s = math.ceil(_LEAD_S + _LEAD_PER_HOST_S * len(bed.hosts) + _genesis_lead_s(request.bed))
@@ -130,7 +130,7 @@ def run_live(
                     kept = kept or cluster.measures
                 cluster.stop()
                 statistics = next(iter(site.machines.each(Part.end_network).values()), None)
-            here = _measured_here(request, site, machine, cluster, statistics, cut, noted)
+            here = _measured_here(request, site, cluster, statistics, cut, noted)
             run, ingested = site.ingest(IngestRequest(logs=[str(folder)], out=request.out, target=target), here)
         except BaseException:
             if kept:
@@ -140,6 +140,31 @@ def run_live(
                 site.removed()
             raise
     return LiveRun(run, ingested, cut, interrupted, site.output)
+
+
+def survey(
+    requests: Sequence[Request], on_remark: Callable[[str], None], reach: Reach | None = None
+) -> tuple[str, dict[str, MachineFacts]]:
+    """Looks at the machines of live runs of one bed before any begins. It starts no node.
+
+    Args:
+        requests: The runs; they differ in their nodes alone.
+        on_remark: As of :func:`run_live`.
+        reach: As of :func:`run_live`.
+
+    Returns:
+        The network that their hosts will have, and facts about the machine of each host.
+
+    Raises:
+        SlotmarkError: As of :func:`run_live`, where one of the runs could not begin.
+    """
+    refuse_without_linux("a live cluster")
+    first, *others = requests
+    bed = read_bed(first.bed)
+    with site_of(first, bed, asked(first, bed), reach, memory_left, lambda: None, on_remark) as site:
+        for other in others:
+            site.place(asked(other, bed))
+        return site.network, site.facts
 
 
 class _Ticking:
@@ -161,7 +186,6 @@ def _genesis_lead_s(bed: Path) -> float:
 def _measured_here(
     request: Request,
     site: Site,
-    machine: MachineFacts,
     cluster: Cluster,
     statistics: WanStatistics | None,
     cut: str,
@@ -215,7 +239,7 @@ def _measured_here(
         if dropped := sum(statistics.own_drops.values()):
             found.append(of_bench.warning("dropped_packets", dropped=dropped, carried=statistics.packets))
     own = site.own()
-    found += own.warnings if own.machine else machine_warnings(machine)
+    found += own.warnings
     observed |= own.observed
     tables = {**_of_machines(sampled), **own.tables}
     if request.sides or hosts_file(request).is_file():
@@ -226,7 +250,7 @@ def _measured_here(
         found += loaded.warnings
     session = request.turn.session if request.turn else ""
     return MeasuredHere(
-        own.machine or machine,
+        own.machine,
         cluster.measured_slots,
         parameters,
         observed,

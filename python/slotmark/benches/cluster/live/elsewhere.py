@@ -26,11 +26,11 @@ from slotmark.benches.cluster.live.remote import CHUNK_BYTES, TABLES, Remote, su
 from slotmark.benches.cluster.live.rundir import LOOPBACK
 from slotmark.benches.cluster.live.site import OneMachine, Own
 from slotmark.benches.cluster.log_pieces import merged_accounts
-from slotmark.benches.cluster.requests import CLOCK_LIMIT_MS, IngestRequest
+from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.engine.hosts import FOLDER, Wanted
 from slotmark.engine.station import Station
 from slotmark.errors import ArgumentError, BedError, LogError, TargetError
-from slotmark.run import Run, machine_warnings
+from slotmark.run import MachineFacts, Run, machine_warnings
 from slotmark.warnings import Warning
 from slotmark.words import counted, listed
 
@@ -117,14 +117,19 @@ class Elsewhere:
         self.network = MACHINES if several else request.network
         self._plan = wan_plan(bed, request.seed) if self.network == "wan" else None
         self.addresses = {host.name: self._address(host) for host in bed.hosts}
-        self.placed: dict[str, Placed] = {}
-        for placed in self.machines.each_with(Remote.place, self._by_machine(self._anywhere(asked))).values():
-            self.placed |= placed
-        self.facts = self.machines.each(Remote.facts)
+        self.placed = self.place(asked)
+        self._facts = self.machines.each(Remote.facts)
         ended = sum(map(len, self.machines.each(Remote.end_leftovers).values()))
         if ended:
             on_remark(f"{ended:,} processes were left by a live run that was killed; they were ended.")
         self._refuse_lost()
+        self.facts = {host.name: self._facts[self.machines.of(host.name)] for host in bed.hosts}
+
+    def place(self, asked: Mapping[str, Asked]) -> dict[str, Placed]:
+        """As of :class:`Site`. TargetError where a machine was lost, too."""
+        found = self.machines.each_with(Remote.place, self._by_machine(self._anywhere(asked)))
+        self._refuse_lost()
+        return {host: one for placed in found.values() for host, one in placed.items()}
 
     def _address_of(self, name: str) -> str:
         """Returns the address at which others reach a machine."""
@@ -257,14 +262,13 @@ class Elsewhere:
             raise TargetError(
                 f"all machines were lost, as {name}: {why.removesuffix('.')}. Nothing of the run can be read."
             )
-        facts = self.facts[self.machines.of(self._bed.hosts[0].name)]
         beside, several = list(self.beside.values()), len(self._stations) > 1
-        of_clocks = clock_warnings(self.clocks, self._reference, CLOCK_LIMIT_MS) if several else []
+        of_clocks = clock_warnings(self.clocks, self._reference) if several else []
         clocks = {name: bounds(found) for name, found in self.clocks.items()} | {self._reference: Bounds(0, 0)}
         return Own(
-            machine=facts,
+            machine=self.facts[self._bed.hosts[0].name],
             tables={
-                "machines": _machines_table(self),
+                "machines": _machines_table(self.machines, self._facts),
                 "beside": beside_table(self.beside),
                 **({"machine_clocks": clocks_table(self.clocks)} if several else {}),
             },
@@ -274,7 +278,7 @@ class Elsewhere:
                 "beside the nodes, packets per second": round(max(one.packets_per_s for one in beside), 1),
             },
             warnings=[
-                *(one for name in self.facts for one in _named(machine_warnings(self.facts[name]), name)),
+                *(one for name, facts in self._facts.items() for one in _named(machine_warnings(facts), name)),
                 *(one for name, of in self.beside.items() for one in beside_warnings(name, of)),
                 *of_clocks,
             ],
@@ -348,16 +352,16 @@ def clean(hosts: Mapping[str, Wanted], reach: Reach) -> list[Cleaned]:
         return [Cleaned(name, len(ended[name]), kept[name]) for name in machines.names]
 
 
-def _machines_table(site: Elsewhere) -> pa.Table:
+def _machines_table(machines: Machines, found: Mapping[str, MachineFacts]) -> pa.Table:
     """A row per machine: its address, its hosts, and the facts that its figures depend on."""
     rows = [
         {
             "machine": name,
-            "hosts": ",".join(site.machines.hosts(name)),
-            "is_lost": name in site.machines.lost,
+            "hosts": ",".join(machines.hosts(name)),
+            "is_lost": name in machines.lost,
             **msgspec.structs.asdict(facts),
         }
-        for name, facts in site.facts.items()
+        for name, facts in found.items()
     ]
     return pa.Table.from_pylist(rows, MACHINES_SCHEMA)
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from slotmark.engine.hosts import nearest
 from slotmark.metrics.catalogue import catalogue
-from slotmark.numbers import fixed, plain
 from slotmark.warnings import Warning
 
 SCHEMA = pa.schema(
@@ -151,38 +150,17 @@ def bounds(found: Sequence[Offset]) -> Bounds | None:
     return Bounds(min(one.ahead_ns - one.doubt_ns for one in found), max(one.ahead_ns + one.doubt_ns for one in found))
 
 
-def clock_warnings(found: Mapping[str, Sequence[Offset]], reference: str, limit_ms: float) -> list[Warning]:
-    """Warnings about the clocks of machines.
+def clock_warnings(found: Mapping[str, Sequence[Offset]], reference: str) -> list[Warning]:
+    """Warnings about clocks of machines that were not compared; how far others are apart matters by metric, and is warned of where these are shown.
 
     Args:
         found: What was found of each machine but the reference.
         reference: The machine that answered.
-        limit_ms: A clock that is farther than this from the reference's is warned of, and so is one of which that isn't known.
     """
-    of_bench, warnings = catalogue("cluster"), []
-    apart, doubtful, unknown = [], [], []
-    for name, offsets in found.items():
-        if (clock := bounds(offsets)) is None:
-            unknown.append(name)
-            continue
-        words = f"{name} ({fixed(clock.low_ns / 1e6, 2, sign=True)} to {fixed(clock.high_ns / 1e6, 2, sign=True)} ms)"
-        if any(abs(one.ahead_ns) - one.doubt_ns > limit_ms * 1e6 for one in offsets):
-            apart.append(words)
-        elif max(-clock.low_ns, clock.high_ns) > limit_ms * 1e6:
-            doubtful.append(words)
-    if apart:
-        warnings.append(
-            of_bench.warning("machine_clocks_apart", machines=apart, reference=reference, limit_ms=plain(limit_ms))
-        )
-    if doubtful:
-        warnings.append(
-            of_bench.warning(
-                "machine_clocks_doubtful", machines=doubtful, reference=reference, limit_ms=plain(limit_ms)
-            )
-        )
-    if unknown:
-        warnings.append(of_bench.warning("machine_clocks_unknown", machines=unknown, reference=reference))
-    return warnings
+    unknown = [name for name, offsets in found.items() if not offsets]
+    if not unknown:
+        return []
+    return [catalogue("cluster").warning("machine_clocks_unknown", machines=unknown, reference=reference)]
 
 
 def clocks_table(found: Mapping[str, Sequence[Offset]]) -> pa.Table:

@@ -21,7 +21,7 @@ from slotmark.benches.cluster.live.placing import Asked, Placed, place
 from slotmark.benches.cluster.live.plan import Request, wan_plan
 from slotmark.benches.cluster.live.rundir import LOOPBACK
 from slotmark.benches.cluster.requests import IngestRequest
-from slotmark.run import MachineFacts, Run
+from slotmark.run import MachineFacts, Run, machine_facts, machine_warnings
 from slotmark.warnings import Warning
 
 
@@ -35,6 +35,7 @@ class Site(Protocol):
         addresses: Where each host listens.
         network: What the manifest has of the network.
         before_s: Time between the beginning of the parts and the start of nodes.
+        facts: Facts about the machine of each host, from before the run.
     """
 
     machines: Machines
@@ -43,6 +44,16 @@ class Site(Protocol):
     addresses: dict[str, str]
     network: str
     before_s: float
+    facts: dict[str, MachineFacts]
+
+    def place(self, asked: Mapping[str, Asked]) -> dict[str, Placed]:
+        """The node of each host, as it is on the host's machine.
+
+        Raises:
+            TargetError: There is no such node, or the machine hasn't the processors.
+            ArgumentError: The memory isn't a size, or out of bounds.
+        """
+        ...
 
     @property
     def output(self) -> list[str]:
@@ -72,17 +83,17 @@ class Site(Protocol):
 
 
 class Own(msgspec.Struct, frozen=True):
-    """Entries of a run on other machines about these.
+    """Entries of a run about its machines.
 
     Attributes:
-        machine: Facts about the first host's; None where it is this machine.
+        machine: Facts about the first host's.
         tables: Tables of the run, by name.
         observed: Entries of the manifest.
         warnings: What readers of figures must know.
         clocks: Bounds of how far the clock of a host's machine is ahead of one of them, where that was measured.
     """
 
-    machine: MachineFacts | None = None
+    machine: MachineFacts
     tables: dict[str, pa.Table] = {}
     observed: dict[str, object] = {}
     warnings: list[Warning] = []
@@ -105,11 +116,16 @@ class OneMachine:
     ) -> None:
         self._bed, self._memory, self._tick, self._on_remark = bed, memory, tick, on_remark
         self.network: str = request.network
-        self.placed = place(asked)
+        self.facts = dict.fromkeys((host.name for host in bed.hosts), machine_facts())
+        self.placed = self.place(asked)
         self._plan = wan_plan(bed, request.seed) if request.network == "wan" else None
         self.addresses = {host.name: LOOPBACK if self._plan is None else host.host_addr for host in bed.hosts}
         if ended := end_leftovers():
             on_remark(f"{len(ended):,} processes were left by a live run that was killed; they were ended.")
+
+    def place(self, asked: Mapping[str, Asked]) -> dict[str, Placed]:
+        """As of :class:`Site`."""
+        return place(asked)
 
     @contextmanager
     def begun(self, folder: Path) -> Iterator[None]:
@@ -142,7 +158,8 @@ class OneMachine:
 
     def own(self) -> Own:
         """As of :class:`Site`."""
-        return Own()
+        machine = self.facts[self._bed.hosts[0].name]
+        return Own(machine, warnings=machine_warnings(machine))
 
     def ingest(self, request: IngestRequest, here: MeasuredHere) -> tuple[Run, Ingested]:
         """As of :class:`Site`."""

@@ -3,24 +3,26 @@
 import random
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.cluster import Progress
-from slotmark.benches.cluster.live.conducting import run_live
-from slotmark.benches.cluster.live.nodes import resolve_node
-from slotmark.benches.cluster.live.placing import halves
+from slotmark.benches.cluster.live.conducting import LiveRun, run_live, survey
+from slotmark.benches.cluster.live.elsewhere import Reach
+from slotmark.benches.cluster.live.placing import halves, hosts_file
 from slotmark.benches.cluster.live.plan import Request, Session, Turn
 from slotmark.errors import LogError, TargetError
 from slotmark.measure import session as sessions
 from slotmark.places import folder_of
-from slotmark.run import machine_facts, utc_now
+from slotmark.run import MachineFacts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.run.integrity import digest_of
 from slotmark.run.manifest import MIXED
+from slotmark.warnings import Warning
+from slotmark.words import listed
 
 _BESIDE_S = 30
 """About how much longer than its measurement a run takes, before one has shown it."""
@@ -45,7 +47,11 @@ class Round(msgspec.Struct, frozen=True):
 
 
 def run_in_turns(
-    session: Session, on_progress: Callable[[Progress], None], on_remark: Callable[[str], None]
+    session: Session,
+    on_progress: Callable[[Progress], None],
+    on_remark: Callable[[str], None],
+    reach: Reach | None = None,
+    noted: Sequence[Warning] = (),
 ) -> list[Round]:
     """Runs a session, and makes a run folder per node and round.
 
@@ -56,6 +62,8 @@ def run_in_turns(
         session: The session to run.
         on_progress: As of ``run_live``, with how far the session is.
         on_remark: As of ``run_live``.
+        reach: As of ``run_live``; machines are reached anew for each run, so that one that was lost may be back.
+        noted: As of ``run_live``.
 
     Raises:
         TargetError: There is no such node, its first run fails, or two rounds fail, one after the other.
@@ -66,13 +74,16 @@ def run_in_turns(
     """
     out = folder_of(session.each.out)
     read_bed(session.each.bed)
-    for node in session.nodes.values():
-        resolve_node(node)
-    head = sessions.new_session(machine_facts(), utc_now(), dict(_asked(session)))
     if not session.resume:
         for request in _all(session, 1):
             refuse_existing(request.out)
             refuse_existing(request.logs)
+    network, machines = survey(runs_of(session, 1), on_remark, reach)
+    head = sessions.new_session(next(iter(machines.values())), utc_now(), dict(_asked(session, network, machines)))
+
+    def live(request: Request, show: Callable[[Progress], None]) -> LiveRun:
+        return run_live(request, show, on_remark, reach=reach, noted=noted)
+
     with sessions.open_session(
         out, head, Round, rounds=session.rounds, resume=session.resume, on_remark=on_remark
     ) as kept:
@@ -81,7 +92,7 @@ def run_in_turns(
         part = kept.rounds[-1].part + 1 if kept.rounds else 0
         for number in range(len(kept.rounds) + 1, session.rounds + 1):
             before = kept.done[-1].failed if kept.done else {}
-            done = _round(session, number, part, kept.done, kept.head.session, on_progress, on_remark)
+            done = _round(session, number, part, kept.done, kept.head.session, live, on_progress, on_remark)
             if done.failed and before:
                 name, words = next(iter(done.failed.items()))
                 _remove(runs_of(session, number), on_remark)
@@ -93,15 +104,21 @@ def run_in_turns(
     return kept.done
 
 
-def _asked(session: Session) -> Iterator[tuple[str, str]]:
-    """Yields a session's settings, in words: the same for one that is resumed."""
-    each = session.each
+def _asked(session: Session, network: str, machines: Mapping[str, MachineFacts]) -> Iterator[tuple[str, str]]:
+    """Yields a session's settings and machines but for the first host's, in words: the same for one that is resumed."""
+    each, file = session.each, hosts_file(session.each)
     yield from ((f"node {name}", node) for name, node in session.nodes.items())
     yield "the bed", f"{each.bed.resolve()}, {digest_of(each.bed / 'bed.json')}"
     yield "--rounds", str(session.rounds)
     yield "--mixed", str(session.mixed)
-    for name in ("seconds", "network", "on_death", "seed", "workload"):
+    yield "'network'", network
+    for name in ("seconds", "on_death", "on_loss", "seed", "workload"):
         yield f"'{name}'", str(getattr(each, name))
+    if file.is_file():
+        yield "the file of hosts", f"{file.resolve()}, {digest_of(file)}"
+    words = {host: sessions.machine_in_words(facts) for host, facts in machines.items()}
+    first = next(iter(words.values()))
+    yield from ((f"the machine of {host}", one) for host, one in words.items() if one != first)
 
 
 def runs_of(session: Session, number: int) -> list[Request]:
@@ -152,6 +169,7 @@ def _round(
     part: int,
     before: Sequence[Round],
     name: str,
+    live: Callable[[Request, Callable[[Progress], None]], LiveRun],
     on_progress: Callable[[Progress], None],
     on_remark: Callable[[str], None],
 ) -> Round:
@@ -178,10 +196,8 @@ def _round(
             on_progress(msgspec.structs.replace(progress, run=words, all_left_s=this + left * typical))
 
         try:
-            live = run_live(
-                msgspec.structs.replace(request, turn=msgspec.structs.replace(request.turn, session=name)),
-                show,
-                on_remark,
+            made = live(
+                msgspec.structs.replace(request, turn=msgspec.structs.replace(request.turn, session=name)), show
             )
         except (TargetError, LogError) as error:
             if request.out.name.rpartition("-")[0] not in known:
@@ -189,10 +205,12 @@ def _round(
             failed[node] = str(error)
         else:
             runs.append(request.out.name)
-            if live.interrupted:
+            if made.output != [str(request.logs)]:
+                on_remark(f"{request.out.name}: logs in {listed(made.output)}")
+            if made.interrupted:
                 raise KeyboardInterrupt
-            if live.cut:
-                failed[node] = live.cut
+            if made.cut:
+                failed[node] = made.cut
             else:
                 seconds.append(time.monotonic() - began)
         if node in failed:

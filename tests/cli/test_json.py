@@ -12,7 +12,7 @@ from slotmark.cli import app
 from tests.conftest import slotmark
 from tests.made_up_runs import write_run
 
-WRITES_ONLY = {"chain synth", "cluster create", "cluster clean", "store recompute", "store accept"}
+WRITES_ONLY = {"chain synth", "cluster create", "cluster clean", "store recompute", "store accept", "store prune"}
 """Commands that print remarks."""
 
 PRINTS_FOLDERS = {

@@ -174,3 +174,12 @@ def test_sparklines_have_a_tick_a_value_up_to_sixty() -> None:
     assert sparkline([]) == ""
     assert len(sparkline(np.arange(1000.0).tolist())) == 60
     assert Accepted(change="a", reason="b").holds(datetime.date(2026, 1, 1), set())
+
+
+def test_the_whole_series_at_once_as_otava_and_a_table_of_the_spread(store: Store, tmp_path: Path) -> None:
+    (series,) = history_of(store, METRIC, Decisions(), method="e-divisive").series
+    assert [(day_of(one), one.state) for one in series.changes] == [(STEP, "by E-divisive")]
+    shown = slotmark("history", METRIC, "--store", str(store.place), "--method", "e-divisive", "--significance", "1%")
+    assert "by E-divisive" in " ".join(shown.stdout.split()), shown.stderr
+    refused = slotmark("history", METRIC, "--store", str(store.place), "--run-to-run", tmp_path / "none.toml")
+    assert (refused.returncode, "none.toml: can't be read" in refused.stderr) == (2, True)

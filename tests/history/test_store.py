@@ -15,13 +15,14 @@ import pytest
 from slotmark.errors import ArgumentError, SlotmarkError, StoreError
 from slotmark.history import Labels, Store, history_of, make_store, open_store
 from slotmark.history.decisions import Decisions
+from slotmark.history.earlier import runs_like
 from slotmark.metrics import samples
 from slotmark.places import Url
 from slotmark.run import Run, check_run
 from tests.conftest import remarks, slotmark
 from tests.history.made import METRIC, made
 from tests.made_up_runs import MACHINE
-from tests.s3 import BUCKET
+from tests.s3 import BUCKET, S3
 
 ADD = [sys.executable, "-m", "slotmark", "store", "add"]
 
@@ -141,8 +142,7 @@ def test_two_processes_at_once_and_one_that_is_killed_lose_nothing(runs: list[Ru
     assert after.table().drop_columns(["added_ns", "place"]).equals(store.table().drop_columns(["added_ns", "place"]))
 
 
-@pytest.mark.usefixtures("s3")
-def test_a_store_in_a_bucket_has_the_same_history(runs: list[Run], store: Store) -> None:
+def test_a_store_in_a_bucket_has_the_same_history(s3: S3, runs: list[Run], store: Store) -> None:
     there = make_store(Url("s3", BUCKET, "team/store"))
     for number, run in enumerate(runs):
         there.add([run], Labels(version=f"1.{number}"))
@@ -153,6 +153,9 @@ def test_a_store_in_a_bucket_has_the_same_history(runs: list[Run], store: Store)
     ours, theirs = (history_of(one, METRIC, Decisions()) for one in (store, open_store(there.place)))
     assert [one.levels for one in ours.series] == [one.levels for one in theirs.series]
     check_run(Url("s3", BUCKET, f"team/store/runs/{there.runs()[0]}"))
+    there.remove_tables(there.runs()[0])
+    assert s3.names(f"team/store/runs/{there.runs()[0]}") == []
+    assert len(there.table()) == 6
     with pytest.raises(StoreError, match="no store"):
         open_store(Url("s3", BUCKET, "nothing"))
 
@@ -282,3 +285,28 @@ def test_ten_thousand_unknown_metrics_are_no_burden(store: Store) -> None:
     (series,) = history_of(store, METRIC, Decisions()).series
     assert len(series.levels) == 6
     assert len(store.table()["estimates"][0]) > 10_000
+
+
+def test_tables_of_old_runs_are_removed_only_where_that_is_asked_for(store: Store, runs: list[Run]) -> None:
+    assert isinstance(store.place, Path)
+    folder = store.place / "runs"
+    before = store.table()
+    arguments = ("store", "prune", "--older", "2026-09-04", "--store", store.place)
+    shown = slotmark(*arguments)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.splitlines()[-1].startswith("3 runs, ")
+    assert "nothing was removed" in shown.stdout
+    assert len(list(folder.iterdir())) == 6
+    assert slotmark(*arguments, "--remove").returncode == 0
+    assert len(list(folder.iterdir())) == 3
+    assert store.table().equals(before)
+    assert slotmark(*arguments).stdout.startswith("0 runs")
+    # Estimates of runs without tables are kept when others are computed anew, and such runs show no spread.
+    assert store.recompute() == 6
+    assert store.table().equals(before)
+    assert len(runs_like(store, [runs[5]]).runs) == 3
+    (again,) = store.add([runs[0]], Labels())
+    assert not again.new
+    # The newest run of a group stays, however old it is.
+    assert len(store.old_runs(2**62)) == 2
+    refuses("store", "prune", "--older", "long", "--store", store.place, words=("--older 'long'",))

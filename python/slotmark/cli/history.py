@@ -1,8 +1,5 @@
 """`slotmark history`: a metric over versions, and what changed."""
 
-import datetime
-import re
-import time
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +8,7 @@ import typer
 
 from slotmark.cli.console import progress
 from slotmark.cli.reports import AsJson, show_report
-from slotmark.cli.store import DecisionsOption, StoreOption
+from slotmark.cli.store import DecisionsOption, StoreOption, time_ago_ns
 from slotmark.errors import ArgumentError
 from slotmark.options import fraction
 from slotmark.places import place
@@ -22,10 +19,6 @@ class Search(StrEnum):
 
     slotmark = "slotmark"
     e_divisive = "e-divisive"
-
-
-_SINCE = re.compile(r"([0-9]{1,5})([hdw])")
-_HOURS = {"h": 1, "d": 24, "w": 168}
 
 
 def history(
@@ -91,7 +84,7 @@ def history(
     if not 0 < least_p <= 0.05:
         raise ArgumentError(f"--significance '{significance}': expected a share above 0 and up to 5 %, as in 0.01%.")
     rules = Rules(least=least, significance=least_p, likely=max(Rules().likely, least_p))
-    since_ns = None if since is None else _since_ns(since)
+    since_ns = None if since is None else time_ago_ns("--since", since)
     opened = open_store(place(store))
     decided = read_decisions(opened, decisions)
     margins = read_policy(policy, bench or opened.only_bench()) if policy else None
@@ -115,15 +108,3 @@ def history(
             progress=step,
         )
     show_report(changes_document(every), every, None, as_json=as_json)
-
-
-def _since_ns(text: str) -> int:
-    """The time that ``30d`` or ``2026-10-01`` stands for, in ns since 1970; ArgumentError where it stands for none."""
-    found = _SINCE.fullmatch(text)
-    if found:
-        return time.time_ns() - int(found[1]) * _HOURS[found[2]] * 3_600 * 10**9
-    try:
-        day = datetime.date.fromisoformat(text)
-    except ValueError:
-        raise ArgumentError(f"--since '{text}': expected a time as 30d, 12h or 2w, or a day as 2026-10-01.") from None
-    return int(datetime.datetime.combine(day, datetime.time(), datetime.UTC).timestamp()) * 10**9

@@ -2,6 +2,8 @@
 
 import datetime
 import getpass
+import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -140,6 +142,48 @@ def accept(
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     file = accept(opened, Accepted(change=change, reason=reason, who=_user(), when=today, until=until), decisions)
     typer.echo(f"{file}: accepted {change}, {one.metric} since {one.version or one.name}")
+
+
+@app.command(epilog="Example: slotmark store prune --older 365d --store store")
+def prune(
+    store: StoreOption,
+    older: Annotated[
+        str, typer.Option(metavar="TIME", help="Runs that were measured before: 365d, 52w, or a day as 2026-01-31.")
+    ],
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove their tables. Without it nothing is removed.")
+    ] = False,
+) -> None:
+    """List runs that are older, and how much their tables take; remove these where that is asked for. Names, estimates and histories stay."""
+    from slotmark.history import open_store
+    from slotmark.numbers import megabytes
+
+    before_ns = time_ago_ns("--older", older)
+    opened = open_store(place(store))
+    found = opened.old_runs(before_ns)
+    for one in found:
+        day = datetime.datetime.fromtimestamp(one.at_ns // 10**9, datetime.UTC).date()
+        typer.echo(f"{one.run}  {day}  {megabytes(one.size_bytes)}  {one.version or one.name}")
+        if remove:
+            opened.remove_tables(one.run)
+    total = megabytes(sum(one.size_bytes for one in found))
+    told = "removed" if remove else "nothing was removed: --remove does it"
+    typer.echo(f"{len(found):,} runs, {total}; {told}")
+
+
+_TIME = re.compile(r"([0-9]{1,5})([hdw])")
+_HOURS = {"h": 1, "d": 24, "w": 168}
+
+
+def time_ago_ns(option: str, text: str) -> int:
+    """The time that ``30d`` or ``2026-10-01`` stands for, in ns since 1970; ArgumentError where it stands for none."""
+    if found := _TIME.fullmatch(text):
+        return time.time_ns() - int(found[1]) * _HOURS[found[2]] * 3_600 * 10**9
+    try:
+        day = datetime.date.fromisoformat(text)
+    except ValueError:
+        raise ArgumentError(f"{option} '{text}': expected a time as 30d, 12h or 2w, or a day as 2026-10-01.") from None
+    return int(datetime.datetime.combine(day, datetime.time(), datetime.UTC).timestamp()) * 10**9
 
 
 def _user() -> str:

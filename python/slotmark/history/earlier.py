@@ -8,6 +8,7 @@ from slotmark.history.decisions import Decisions, read_decisions
 from slotmark.history.series import workload_of
 from slotmark.history.store import Store
 from slotmark.run import Run
+from slotmark.run.storage import is_run
 
 
 def runs_like(store: Store, compared: Sequence[Run], decisions: Decisions | None = None) -> EarlierRuns:
@@ -26,4 +27,8 @@ def runs_like(store: Store, compared: Sequence[Run], decisions: Decisions | None
     wanted = manifest.bench, workload_of(manifest)
     rows = store.table().select(["run", "name", "bench", "workload", "machine"]).to_pylist()
     like = [row["run"] for row in rows if (row["bench"], row["workload"]) == wanted and not decided.leaves_out(row)]
-    return EarlierRuns(one_name(store.place.resolve().name), [*store.opened(like)], asked=False)
+    return EarlierRuns(
+        one_name(store.place.resolve().name),
+        [*store.opened(one for one in like if is_run(store.place / "runs" / one))],
+        asked=False,
+    )

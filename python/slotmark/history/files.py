@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Protocol
 
 from slotmark.errors import StoreError
 from slotmark.places import Place, Url
+from slotmark.run.storage import MANIFEST
 from slotmark.stores import Bucket
 from slotmark.texts import content_of
 
@@ -39,6 +41,10 @@ class Files(Protocol):
 
     def names(self, folder: str) -> list[str]:
         """The names of the files in a folder, sorted."""
+        ...
+
+    def remove_run(self, name: str) -> None:
+        """Removes the run folder of a name: its manifest first, so that it is no run from then on. StoreError where that can't be done."""
         ...
 
 
@@ -84,6 +90,17 @@ class FolderFiles:
             return []
         except OSError as error:
             raise StoreError(f"{self._folder / folder}: can't be read ({error.strerror}). Make it readable.") from error
+
+    def remove_run(self, name: str) -> None:
+        """As of :class:`Files`."""
+        folder = self._folder / name
+        try:
+            (folder / MANIFEST).unlink(missing_ok=True)
+            shutil.rmtree(folder, ignore_errors=not folder.exists())
+        except OSError as error:
+            raise StoreError(
+                f"{folder}: can't be removed ({error.strerror}). Make the store writable, and run the same command again."
+            ) from error
 
     @contextmanager
     def _written(self, name: str, content: bytes) -> Iterator[Path]:
@@ -131,6 +148,13 @@ class BucketFiles:
         """As of :class:`Files`."""
         inside = f"{folder}/"
         return [name.removeprefix(inside) for name in self._bucket.names(folder) if name.startswith(inside)]
+
+    def remove_run(self, name: str) -> None:
+        """As of :class:`Files`."""
+        names = [one for one in self._bucket.names(name) if one.startswith(f"{name}/")]
+        manifest = f"{name}/{MANIFEST}"
+        if left := self._bucket.delete([manifest, *(one for one in names if one != manifest)]):
+            raise StoreError(f"{self.place}/{left[0]}: the store didn't remove it. Run the same command again.")
 
 
 def files_at(place: Place) -> Files:

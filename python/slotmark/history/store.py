@@ -12,7 +12,7 @@ Writers share no file but `store.json`, which one of them creates, and the index
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 import pyarrow as pa
@@ -77,6 +77,16 @@ class Added(msgspec.Struct, frozen=True):
     place: Place
     new: bool
     late: bool
+
+
+class Old(msgspec.Struct, frozen=True):
+    """A run whose tables a rule would remove: its digest, id and version, when it was measured, and the size of its tables."""
+
+    run: str
+    name: str
+    version: str
+    at_ns: int
+    size_bytes: int
 
 
 class Store:
@@ -202,12 +212,38 @@ class Store:
             for digest in left:
                 if progress:
                     progress(len(done), len(done) + len(left), digest)
-                self._estimate(digest, self._entry(digest).labels, anew=True)
+                if is_run(self.place / "runs" / digest):
+                    self._estimate(digest, self._entry(digest).labels, anew=True)
+                else:  # its tables were removed: its estimates are what is known
+                    self.files.put(
+                        _estimates_file(slotmark_version(), digest),
+                        self._content(_estimates_file(self.slotmark, digest)),
+                    )
                 done.add(digest)
         self.slotmark = slotmark_version()
         self.files.put(STORE_FILE, msgspec.json.encode(_About(SCHEMA, self.slotmark)) + b"\n")
         self.write_index(from_files=True)
         return len(done)
+
+    def old_runs(self, before_ns: int) -> list[Old]:
+        """The runs that were measured before a time and whose tables are there, but for the newest of each group, oldest first."""
+        rows = self.table().drop_columns(["estimates", "facts"]).to_pylist()
+        newest: dict[tuple[str, ...], int] = {}
+        for row in rows:
+            group = tuple(row[name] for name in ("bench", "target", "workload", "machine"))
+            newest[group] = max(newest.get(group, 0), row["at_ns"])
+        kept = set(newest.values())
+        found = []
+        for row in sorted(rows, key=lambda row: (row["at_ns"], row["run"])):
+            place = self.place / "runs" / row["run"]
+            if row["at_ns"] < before_ns and row["at_ns"] not in kept and is_run(place):
+                size = sum(part.bytes for part in open_run(place).manifest.parts)
+                found.append(Old(row["run"], row["name"], row["version"], row["at_ns"], size))
+        return found
+
+    def remove_tables(self, digest: str) -> None:
+        """Removes the run folder of a run. Its names and estimates stay, and so do all histories."""
+        self.files.remove_run(f"runs/{digest}")
 
     def write_index(self, *, from_files: bool = False) -> None:
         """Writes the index; made from the files of single runs alone where that is asked for."""
@@ -248,7 +284,7 @@ class Store:
             )
         return benches[0]
 
-    def opened(self, digests: Sequence[str]) -> Iterator[Run]:
+    def opened(self, digests: Iterable[str]) -> Iterator[Run]:
         """Gives runs of the store."""
         for digest in digests:
             yield open_run(self.place / "runs" / digest)

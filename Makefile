@@ -74,7 +74,7 @@ wheel: build ## the package to install elsewhere, with our clients and other pro
 	mkdir -p $(INSIDE)/target/release && cp -r nodes $(INSIDE)/
 	for name in native floor; do mkdir -p $(INSIDE)/targets/$$name && \
 	  printf 'command = ["../../target/release/slotmark-target-%s"]\nbuild = []\nneeds = []\n' $$name >$(INSIDE)/targets/$$name/target.toml; done
-	for name in slotmark-target-native slotmark-target-floor slotmark-replay slotmark-forge slotmark-server $(LIVE); do install target/release/$$name $(INSIDE)/target/release/; done
+	for name in slotmark-target-native slotmark-target-floor slotmark-replay slotmark-stores slotmark-forge slotmark-server $(LIVE); do install target/release/$$name $(INSIDE)/target/release/; done
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin build --quiet --release --locked --interpreter $(PY) --out .build/wheels; \
 	  status=$$?; rm -r $(INSIDE); exit $$status
 

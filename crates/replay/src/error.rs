@@ -30,6 +30,8 @@ pub enum ReplayError {
     Outputs { path: PathBuf, slot: u64 },
     #[error("{path}: not what --prepare writes for these blocks ({reason}). Make it anew.")]
     Prepared { path: PathBuf, reason: String },
+    #[error("{store}: a wrong answer: {what}. Don't use this store; nothing measured of it counts.")]
+    Wrong { store: &'static str, what: String },
     #[error("{path}: can't be written ({source}). Make room or choose another place.")]
     Write { path: PathBuf, source: io::Error },
 }

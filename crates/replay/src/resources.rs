@@ -76,6 +76,27 @@ impl Counters {
     }
 }
 
+/// Bytes of the page cache that are charged to this process's control group, of version 1 or 2; None where none limits memory.
+pub fn page_cache_bytes() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    let mounted = |kind: &str, option: &str| {
+        let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        fields.filter(|fields| fields.len() > 3).find_map(|fields| {
+            (fields[2] == kind && (option.is_empty() || fields[3].split(',').any(|one| one == option))).then(|| fields[1].to_owned())
+        })
+    };
+    groups.lines().find_map(|line| {
+        let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
+        let (folder, name) = match controllers {
+            "" => (mounted("cgroup2", "")?, "file "),
+            _ if controllers.split(',').any(|one| one == "memory") => (mounted("cgroup", "memory")?, "cache "),
+            _ => return None,
+        };
+        field(&format!("{folder}{group}/memory.stat"), name)
+    })
+}
+
 /// The first number behind a name in a file of lines.
 fn field(path: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use heed::types::Bytes;
-use heed::{Database, Env, EnvFlags, EnvOpenOptions, RoTxn, WithoutTls};
+use heed::{Database, Env, EnvFlags, EnvOpenOptions, FlagSetMode, RoTxn, WithoutTls};
 
 use super::on_disk::{Change, Disk, OnDisk};
-use super::{Backend, Entry, StoreError};
+use super::{Backend, Entry, Reader, StoreError};
 use crate::place::Place;
 
 /// Addresses that are set aside for the file: more than the largest set takes; none of it is memory until it is used.
@@ -24,6 +24,7 @@ pub(super) const STORE: Backend = Backend {
     about: "A B+ tree in a memory-mapped file: LMDB",
     library: ("LMDB by heed", "heed"),
     is_on_disk: true,
+    has_snapshots: true,
     open: |folder| OnDisk::open(Lmdb::open, folder),
 };
 
@@ -66,8 +67,11 @@ impl Disk for Lmdb {
         Ok(self.facts.get(self.view()?, KEPT)?.map(<[u8]>::to_vec))
     }
 
-    fn write(&mut self, changes: Vec<Change>, kept: &[u8]) -> Result<(), StoreError> {
+    fn write(&mut self, changes: Vec<Change>, kept: &[u8], durable: bool) -> Result<(), StoreError> {
         self.view = None; // a view that stays keeps LMDB from using the pages again that it reads
+        let unsynced = if durable { FlagSetMode::Disable } else { FlagSetMode::Enable };
+        // SAFETY: no other thread changes flags. Without synchronising, a stop of the machine may damage the file, not one of the process.
+        unsafe { self.environment.set_flags(EnvFlags::NO_SYNC, unsynced) }?;
         let mut writing = self.environment.write_txn()?;
         for (place, change) in &changes {
             match change {
@@ -81,11 +85,40 @@ impl Disk for Lmdb {
         Ok(())
     }
 
+    fn compact(&mut self) -> Result<(), StoreError> {
+        Ok(()) // it has everything in one place
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        let view = Some(self.environment.clone().static_read_txn()?);
+        Ok(Box::new(Reading { environment: self.environment.clone(), outputs: self.outputs, view }))
+    }
+
     fn each(&self, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
         for item in self.outputs.iter(self.view()?)? {
             let (place, entry) = item?;
             take(place, entry);
         }
         Ok(())
+    }
+}
+
+struct Reading {
+    environment: Env<WithoutTls>,
+    outputs: Database<Bytes, Bytes>,
+    /// None after it could not be taken anew.
+    view: Option<RoTxn<'static, WithoutTls>>,
+}
+
+impl Reader for Reading {
+    fn renew(&mut self) -> Result<(), StoreError> {
+        self.view = None; // gives its place in the table of readers back
+        self.view = Some(self.environment.clone().static_read_txn()?);
+        Ok(())
+    }
+
+    fn get(&self, place: &Place) -> Result<Option<Entry>, StoreError> {
+        let Some(view) = &self.view else { return Err(StoreError("no view of it could be had".to_owned())) };
+        Ok(self.outputs.get(view, &place.0)?.map(Entry::from))
     }
 }

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use slotmark_chain::Hash32;
 
-use super::{Backend, Digest, Entry, Store, StoreError, Tip};
+use super::{Backend, Digest, Entry, Reader, Store, StoreError, Tip};
 use crate::changes::Changes;
 use crate::place::Place;
 
@@ -12,6 +12,7 @@ pub(super) const STORE: Backend = Backend {
     about: "A hash map",
     library: ("hashbrown", "hashbrown"),
     is_on_disk: false,
+    has_snapshots: false,
     open: |_| Ok(Box::new(Memory::default())),
 };
 
@@ -33,6 +34,23 @@ impl Store for Memory {
 
     fn flush(&mut self, _: Option<Tip>) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    fn write(&mut self, _: Tip) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn fill(&mut self, outputs: &mut dyn Iterator<Item = (Place, Entry)>, _: Tip) -> Result<(), StoreError> {
+        self.0.extend(outputs);
+        Ok(())
+    }
+
+    fn compact(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn reader(&self) -> Result<Option<Box<dyn Reader>>, StoreError> {
+        Ok(None)
     }
 
     fn tip(&self) -> Option<Tip> {

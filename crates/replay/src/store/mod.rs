@@ -68,6 +68,31 @@ pub trait Store {
     /// It can't be written. The set on disk is then that of the flush before.
     fn flush(&mut self, tip: Option<Tip>) -> Result<(), StoreError>;
 
+    /// Hands all that was taken in to the operating system, in one step with its tip: it is there when this process is killed, but needn't
+    /// be when the machine stops.
+    ///
+    /// # Errors
+    /// It can't be written.
+    fn write(&mut self, tip: Tip) -> Result<(), StoreError>;
+
+    /// Fills an empty set with outputs in ascending order of places, and makes them durable with their tip.
+    ///
+    /// # Errors
+    /// It can't be written.
+    fn fill(&mut self, outputs: &mut dyn Iterator<Item = (Place, Entry)>, tip: Tip) -> Result<(), StoreError>;
+
+    /// Merges what a store has in several places, as it does by itself from time to time.
+    ///
+    /// # Errors
+    /// It can't be written.
+    fn compact(&mut self) -> Result<(), StoreError>;
+
+    /// A reader of what was written; None where the store has none.
+    ///
+    /// # Errors
+    /// It can't be read.
+    fn reader(&self) -> Result<Option<Box<dyn Reader>>, StoreError>;
+
     /// The tip of the last flush that is on disk; None where there is none.
     fn tip(&self) -> Option<Tip>;
 
@@ -86,6 +111,21 @@ pub trait Store {
     fn digest(&self) -> Result<Hash32, StoreError>;
 }
 
+/// A reader of a set, for a thread of its own. Where the store has snapshots, it has one, which later writes don't change.
+pub trait Reader: Send {
+    /// Takes a new snapshot: what the last write left.
+    ///
+    /// # Errors
+    /// It can't be read.
+    fn renew(&mut self) -> Result<(), StoreError>;
+
+    /// The output at a place, in the snapshot; None where there is none.
+    ///
+    /// # Errors
+    /// It can't be read.
+    fn get(&self, place: &Place) -> Result<Option<Entry>, StoreError>;
+}
+
 /// A store that was built.
 #[derive(Clone, Copy, Debug)]
 pub struct Backend {
@@ -95,6 +135,8 @@ pub struct Backend {
     library: (&'static str, &'static str),
     /// True where a set outlives its process.
     pub is_on_disk: bool,
+    /// True where its readers have snapshots; those of others have the set as it is.
+    pub has_snapshots: bool,
     open: fn(&Path) -> Result<Box<dyn Store>, ReplayError>,
 }
 

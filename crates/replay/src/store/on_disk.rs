@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use hashbrown::HashMap;
 use slotmark_chain::Hash32;
 
-use super::{Digest, Entry, Store, StoreError, Tip, folder_bytes};
+use super::{Digest, Entry, Reader, Store, StoreError, Tip, folder_bytes};
 use crate::changes::Changes;
 use crate::error::ReplayError;
 use crate::place::Place;
+
+/// Outputs that are written in one step where a set is filled.
+const FILLED_TOGETHER: usize = 10_000;
 
 /// Bytes of [`Kept`] as it is written.
 const KEPT_BYTES: usize = 49;
@@ -53,8 +56,25 @@ pub(super) trait Disk {
     /// Returns the data written with the last change; None in a new folder.
     fn kept(&self) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Makes all of these changes, given in ascending order of places, durably and in one step.
-    fn write(&mut self, changes: Vec<Change>, kept: &[u8]) -> Result<(), StoreError>;
+    /// Makes all of these changes, given in ascending order of places, in one step, and with all before them durable where that is asked for.
+    fn write(&mut self, changes: Vec<Change>, kept: &[u8], durable: bool) -> Result<(), StoreError>;
+
+    /// Fills an empty folder with these outputs, given in ascending order of places. What isn't durable yet is by the next durable change.
+    fn fill(&mut self, outputs: &mut dyn Iterator<Item = (Place, Entry)>) -> Result<(), StoreError> {
+        loop {
+            let changes: Vec<Change> = outputs.take(FILLED_TOGETHER).map(|(place, entry)| (place, Some(entry))).collect();
+            if changes.is_empty() {
+                return Ok(());
+            }
+            self.write(changes, &Kept::default().to_bytes(), false)?;
+        }
+    }
+
+    /// Merges what is in several places.
+    fn compact(&mut self) -> Result<(), StoreError>;
+
+    /// A reader of what was written.
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError>;
 
     /// Calls `take` with every place and output, in ascending order.
     fn each(&self, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError>;
@@ -66,7 +86,23 @@ pub(super) struct OnDisk<D> {
     folder: PathBuf,
     pending: HashMap<Place, Option<Entry>>,
     kept: Kept,
+    /// True where the last change is durable.
+    durable: bool,
     entries: u64,
+}
+
+impl<D: Disk> OnDisk<D> {
+    fn change(&mut self, tip: Option<Tip>, durable: bool) -> Result<(), StoreError> {
+        let kept = Kept { tip, entries: self.entries };
+        if self.pending.is_empty() && kept == self.kept && self.durable {
+            return Ok(());
+        }
+        let mut changes: Vec<Change> = self.pending.drain().collect();
+        changes.sort_unstable_by_key(|(place, _)| *place);
+        self.disk.write(changes, &kept.to_bytes(), durable)?;
+        (self.kept, self.durable) = (kept, durable);
+        Ok(())
+    }
 }
 
 impl<D: Disk + 'static> OnDisk<D> {
@@ -79,7 +115,7 @@ impl<D: Disk + 'static> OnDisk<D> {
                 .ok_or_else(|| ReplayError::Damaged { path: folder.to_path_buf(), what: "its tip can't be read".to_owned() })?,
             None => Kept::default(),
         };
-        Ok(Box::new(Self { disk, folder: folder.to_path_buf(), pending: HashMap::new(), entries: kept.entries, kept }))
+        Ok(Box::new(Self { disk, folder: folder.to_path_buf(), pending: HashMap::new(), entries: kept.entries, kept, durable: true }))
     }
 }
 
@@ -105,15 +141,26 @@ impl<D: Disk> Store for OnDisk<D> {
     }
 
     fn flush(&mut self, tip: Option<Tip>) -> Result<(), StoreError> {
-        let kept = Kept { tip, entries: self.entries };
-        if self.pending.is_empty() && kept == self.kept {
-            return Ok(());
-        }
-        let mut changes: Vec<Change> = self.pending.drain().collect();
-        changes.sort_unstable_by_key(|(place, _)| *place);
-        self.disk.write(changes, &kept.to_bytes())?;
-        self.kept = kept;
-        Ok(())
+        self.change(tip, true)
+    }
+
+    fn write(&mut self, tip: Tip) -> Result<(), StoreError> {
+        self.change(Some(tip), false)
+    }
+
+    fn fill(&mut self, outputs: &mut dyn Iterator<Item = (Place, Entry)>, tip: Tip) -> Result<(), StoreError> {
+        let mut entries = 0;
+        self.disk.fill(&mut outputs.inspect(|_| entries += 1))?;
+        self.entries += entries;
+        self.flush(Some(tip))
+    }
+
+    fn compact(&mut self) -> Result<(), StoreError> {
+        self.disk.compact()
+    }
+
+    fn reader(&self) -> Result<Option<Box<dyn Reader>>, StoreError> {
+        self.disk.reader().map(Some)
     }
 
     fn tip(&self) -> Option<Tip> {

@@ -1,11 +1,12 @@
 //! An LSM tree: RocksDB.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rocksdb::{ColumnFamily, ColumnFamilyDescriptor, DB, Error, IteratorMode, Options, WriteBatch, WriteOptions};
 
 use super::on_disk::{Change, Disk, OnDisk};
-use super::{Backend, Entry, StoreError};
+use super::{Backend, Entry, Reader, StoreError};
 use crate::place::Place;
 
 const OUTPUTS: &str = "outputs";
@@ -22,11 +23,13 @@ pub(super) const STORE: Backend = Backend {
     about: "An LSM tree: RocksDB",
     library: ("RocksDB by rocksdb", "rocksdb"),
     is_on_disk: true,
+    has_snapshots: false,
     open: |folder| OnDisk::open(Rocks::open, folder),
 };
 
 /// Outputs are in a family of keys of their own; what is kept beside them is in the default one.
-struct Rocks(DB);
+#[derive(Clone)]
+struct Rocks(Arc<DB>);
 
 impl Rocks {
     fn open(folder: &Path) -> Result<Self, StoreError> {
@@ -34,7 +37,7 @@ impl Rocks {
         options.create_if_missing(true);
         options.create_missing_column_families(true);
         let outputs = ColumnFamilyDescriptor::new(OUTPUTS, Options::default());
-        Ok(Self(DB::open_cf_descriptors(&options, folder.join("set"), [outputs])?))
+        Ok(Self(Arc::new(DB::open_cf_descriptors(&options, folder.join("set"), [outputs])?)))
     }
 
     fn outputs(&self) -> Result<&ColumnFamily, StoreError> {
@@ -51,7 +54,7 @@ impl Disk for Rocks {
         Ok(self.0.get(KEPT)?)
     }
 
-    fn write(&mut self, changes: Vec<Change>, kept: &[u8]) -> Result<(), StoreError> {
+    fn write(&mut self, changes: Vec<Change>, kept: &[u8], durable: bool) -> Result<(), StoreError> {
         let outputs = self.outputs()?;
         let mut batch = WriteBatch::default();
         for (place, change) in changes {
@@ -61,9 +64,18 @@ impl Disk for Rocks {
             }
         }
         batch.put(KEPT, kept);
-        let mut durable = WriteOptions::default();
-        durable.set_sync(true);
-        Ok(self.0.write_opt(batch, &durable)?)
+        let mut options = WriteOptions::default();
+        options.set_sync(durable);
+        Ok(self.0.write_opt(batch, &options)?)
+    }
+
+    fn compact(&mut self) -> Result<(), StoreError> {
+        self.0.compact_range_cf(self.outputs()?, None::<&[u8]>, None::<&[u8]>);
+        Ok(())
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        Ok(Box::new(self.clone()))
     }
 
     fn each(&self, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
@@ -72,5 +84,16 @@ impl Disk for Rocks {
             take(&place, &entry);
         }
         Ok(())
+    }
+}
+
+/// Reads the set as it is: a snapshot of RocksDB can't outlive the call that takes it, by how the library is made.
+impl Reader for Rocks {
+    fn renew(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn get(&self, place: &Place) -> Result<Option<Entry>, StoreError> {
+        Disk::get(self, place)
     }
 }

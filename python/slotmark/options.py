@@ -96,6 +96,24 @@ def duration_s(option: str, text: str) -> float:
     return duration_us(option, text) / 1e6
 
 
+_TIMES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+"""The letters behind a number, and what they stand for."""
+
+MOST_WHOLE = 10**12
+"""The largest whole number that stands for a count."""
+
+
+def whole_number(option: str, text: str) -> int:
+    """A whole number such as ``250k`` or ``10M``, from 1 on; ArgumentError where it isn't one."""
+    digits = text.rstrip("kMG")
+    number = int(digits) * _TIMES.get(text[len(digits) :], 0) if digits.isascii() and digits.isdecimal() else 0
+    if not 1 <= number <= MOST_WHOLE:
+        raise ArgumentError(
+            f"{option} '{text}': expected a whole number from 1 to 10^12, as 5000, 250k or 10M (k, M and G are powers of 1,000)."
+        )
+    return number
+
+
 LEAST_MEMORY_BYTES = 4 << 20
 """Memory that a process needs to start at all."""
 

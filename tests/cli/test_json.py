@@ -21,6 +21,7 @@ PRINTS_FOLDERS = {
     "ledger run",
     "ledger import",
     "ledger noise",
+    "ledger stores",
     "published import",
     "copy",
     "store add",

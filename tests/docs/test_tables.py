@@ -10,7 +10,7 @@ import pytest
 
 from slotmark.benches.chainsync.tables import ANNOUNCEMENTS, INVOCATIONS, ROLLBACKS, WINDOWS
 from slotmark.benches.cluster.predict import predict_change
-from slotmark.benches.ledger.tables import BLOCKS, PROCESSES
+from slotmark.benches.ledger.tables import BATCHES, BLOCKS, PROCESSES, STORE_PROCESS
 from slotmark.run import Manifest, open_run
 from tests.conftest import REPO
 
@@ -71,6 +71,8 @@ def test_every_field_of_a_manifest_is_described() -> None:
         ("Follow", "rollbacks", ROLLBACKS),
         ("Ledger", "blocks", BLOCKS),
         ("Ledger", "processes", PROCESSES),
+        ("Stores", "batches", BATCHES),
+        ("Stores", "execution", STORE_PROCESS),
     ],
 )
 def test_every_column_is_described_with_its_type(bench: str, table: str, schema: pa.Schema) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from slotmark import open_run
-from slotmark.benches.ledger.bench import _scratch
 from slotmark.benches.ledger.engine import backends, genesis_files, program
+from slotmark.benches.ledger.scratch import scratch_below
 from slotmark.benches.ledger.tables import BLOCKS, PROCESSES
 from slotmark.errors import TargetError
 from slotmark.metrics import catalogue, samples
@@ -289,7 +289,7 @@ def test_a_session_that_was_killed_while_its_runs_were_written_is_resumed(
 
 def test_what_a_killed_session_left_is_removed_and_what_another_uses_is_not(tmp_path: Path) -> None:
     """A session that was killed left its stores for ever, also where it was resumed."""
-    hold = "import pathlib, sys, time\nfrom slotmark.benches.ledger.bench import _scratch\nwith _scratch(pathlib.Path(sys.argv[1])) as place:\n    (place / 'store').write_text('x')\n    print(place, flush=True)\n    time.sleep(600)\n"
+    hold = "import pathlib, sys, time\nfrom slotmark.benches.ledger.scratch import scratch_below\nwith scratch_below(pathlib.Path(sys.argv[1])) as place:\n    (place / 'store').write_text('x')\n    print(place, flush=True)\n    time.sleep(600)\n"
     with (
         subprocess.Popen([sys.executable, "-c", hold, tmp_path], stdout=subprocess.PIPE, text=True) as killed,
         subprocess.Popen([sys.executable, "-c", hold, tmp_path], stdout=subprocess.PIPE, text=True) as alive,
@@ -298,7 +298,7 @@ def test_what_a_killed_session_left_is_removed_and_what_another_uses_is_not(tmp_
         assert (left / "store").is_file()
         killed.kill()
         killed.wait()
-        with _scratch(tmp_path) as own:
+        with scratch_below(tmp_path) as own:
             assert not left.exists()
             assert (used / "store").is_file()
             assert own.is_dir()

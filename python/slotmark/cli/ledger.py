@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from slotmark.benches.ledger.request import ImportRequest, NoiseRequest, Request
+from slotmark.benches.ledger.request import ImportRequest, NoiseRequest, Request, StoresRequest
 from slotmark.cli.console import print_table, progress, talk
 from slotmark.cli.given import given
 from slotmark.cli.requests import Asked, from_requests
-from slotmark.cli.session import end_session, report_failures
+from slotmark.cli.session import end_rounds, end_session, report_failures
 from slotmark.errors import ArgumentError
 from slotmark.options import Option, duration_s, memory_bytes
 
@@ -169,3 +169,14 @@ def import_(request: ImportRequest) -> None:
             f"{run.place}: {processes} process{'es' if processes > 1 else ''}, {work['blocks']} blocks, "
             f"slots {work['first slot']} to {work['last slot']}"
         )
+
+
+@app.command(epilog="Example: slotmark ledger stores --store lsm,lmdb --entries 1M --memory-limit 200MB -o runs")
+@from_requests
+def stores(request: StoresRequest) -> None:
+    """Measure stores alone: batches of look-ups, inserts and deletes as the published benchmark of cardano-node's store has them."""
+    from slotmark.benches.ledger.stores import run as run_stores
+
+    with progress("processes") as show:
+        runs, failures = run_stores(request, lambda remark: talk.remark(f"slotmark: {remark}"), show)
+    end_rounds(runs, [failure.error for failure in failures], request.out)

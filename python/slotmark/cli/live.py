@@ -1,6 +1,5 @@
 """`slotmark cluster run` and `clean`: clusters of real nodes on this machine."""
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from slotmark.cli.console import progress, reader_may_leave, talk
 from slotmark.cli.engines import InsecureRay
 from slotmark.cli.reports import AsJson, print_json, print_report
 from slotmark.cli.requests import from_requests
+from slotmark.cli.session import compare_rounds
 from slotmark.errors import ArgumentError, TargetError
 from slotmark.numbers import duration, fixed
 from slotmark.options import Option
@@ -81,8 +81,7 @@ def _run_in_turns(session: Session, reach: "Reach | None", noted: "Sequence[warn
     for path in made:
         typer.echo(path)
     sides = [made] if mixed else [[path for path in made if path.name.rpartition("-")[0] == name] for name in nodes]
-    words = ["slotmark", "compare", *(",".join(map(str, paths)) for paths in sides), "-o", str(out / "report")]
-    talk.remark(f"Compare them: {shlex.join(words)}")
+    talk.remark(compare_rounds(sides, out))
 
 
 def validate(

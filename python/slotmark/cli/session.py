@@ -9,6 +9,7 @@ import typer
 
 from slotmark.cli.console import talk
 from slotmark.errors import TargetError
+from slotmark.places import Place
 
 if TYPE_CHECKING:
     from slotmark.run import Run
@@ -35,6 +36,36 @@ def end_session(runs: Sequence["Run"], named: Sequence["Run"], errors: Sequence[
     if len(named) > 1:
         talk.remark(f"Compare them: {compare_command(named)} {shlex.join(['-o', f'{out}/report'])}")
     report_failures([str(error) for error in errors])
+
+
+def end_rounds(runs: Sequence["Run"], errors: Sequence[TargetError], out: Path) -> None:
+    """Prints the runs of a session that has one for each target and round, and how to compare the targets.
+
+    Args:
+        runs: All that were written.
+        errors: What went wrong with targets that failed.
+        out: The folder that the runs are below.
+
+    Raises:
+        TargetError: The last error, if there is any; those before it are remarks.
+    """
+    from slotmark.compare import show_session
+    from slotmark.report import print_document, session_document
+
+    print_document(session_document(show_session(runs)))
+    sides: dict[str, list[Place]] = {}
+    for one in runs:
+        typer.echo(one.place)
+        sides.setdefault(one.manifest.target.name, []).append(out / one.place.name)
+    if len(sides) > 1:
+        talk.remark(compare_rounds(list(sides.values()), out))
+    report_failures([str(error) for error in errors])
+
+
+def compare_rounds(sides: Sequence[Sequence[Place]], out: Place) -> str:
+    """The remark with the command that compares the runs of each target, below a folder, as a shell takes it."""
+    words = ["slotmark", "compare", *(",".join(map(str, paths)) for paths in sides), "-o", str(out / "report")]
+    return f"Compare them: {shlex.join(words)}"
 
 
 def compare_command(runs: Iterable["Run"]) -> str:

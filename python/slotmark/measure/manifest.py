@@ -13,6 +13,7 @@ from slotmark.errors import RunError
 from slotmark.measure.session import Head
 from slotmark.run import Manifest, Origin, Run, RunWriter, SourceFile, Target, open_run, utc_now
 from slotmark.run.folder import refuse_existing
+from slotmark.run.manifest import ROUND
 from slotmark.versions import versions
 from slotmark.warnings import Warning
 
@@ -104,7 +105,7 @@ def _begun(run: NewRun, writer: RunWriter, now: str) -> tuple[RunWriter, Manifes
         else:
             writer.copy(name, table)
     manifest = Manifest(
-        id=f"{run.head.session}-{run.target.name}",
+        id="-".join(str(part) for part in (run.head.session, run.target.name, run.parameters.get(ROUND)) if part),
         bench=run.bench,
         origin=run.origin,
         target=run.target,

@@ -1,10 +1,7 @@
 """The bench as a whole: from what was asked for to run folders, one per target."""
 
-import fcntl
-import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +24,7 @@ from slotmark.benches.ledger.runs import (
     warnings_of,
     workload_of,
 )
+from slotmark.benches.ledger.scratch import scratch_below
 from slotmark.benches.ledger.session import Blocks, Failure, Measured, Round, Schedule, conduct, part_name
 from slotmark.benches.ledger.targets import Program, commands, engines, refuse_same_names
 from slotmark.errors import RunError
@@ -38,10 +36,7 @@ from slotmark.numbers import megabytes
 from slotmark.run import Run, SourceFile, Target, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.run.manifest import TARGET_PLACE
-from slotmark.temporary import FolderForAWhile
 from slotmark.warnings import Warning
-
-_SCRATCH = ".replays-"
 
 PARTS = "unfinished-session"
 """The folder below ``--out`` with the blocks of processes that are finished, until the run folders are written."""
@@ -117,7 +112,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
             on_remark=on_remark,
             check=partial(_refuse_without_parts, parts),
         ) as kept,
-        _scratch(request.out) as scratch,
+        scratch_below(request.out) as scratch,
     ):
         refuse_others(places, kept.head.session)
         schedule = Schedule(
@@ -177,44 +172,6 @@ def _prepared(request: Request, programs: Sequence[Program], blocks: int, scratc
         return None
     chain = request.chain.resolve()
     return prepare(request.genesis.resolve(), chain, blocks, scratch / "prepared", request.timeout_s)
-
-
-@contextmanager
-def _scratch(out: Path) -> Iterator[Path]:
-    """A folder for what processes need while they run; those of sessions that were killed are removed, stores and all.
-
-    A session holds a lock on its folder, which ends with its process.
-    """
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for left in sorted(out.glob(f"{_SCRATCH}*")):
-            if (held := _locked(left)) is not None:
-                shutil.rmtree(left, ignore_errors=True)
-                os.close(held)
-        folder = FolderForAWhile(prefix=_SCRATCH, dir=out)
-    except OSError as error:
-        raise RunError(f"{out}: can't make this folder ({error.strerror}). Choose another place with -o.") from error
-    with folder as scratch:
-        held = _locked(Path(scratch))
-        try:
-            yield Path(scratch)
-        finally:
-            if held is not None:
-                os.close(held)
-
-
-def _locked(folder: Path) -> int | None:
-    """A file descriptor that holds the folder's lock; None where another process has it, or it is no folder."""
-    try:
-        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(held)
-        return None
-    return held
 
 
 def _refuse_without_parts(parts: Path, kept: session.Unfinished[Round]) -> None:

@@ -57,7 +57,7 @@ def invoke(
         db = _database(Path(folder) / "db", chain, snapshots=target.from_snapshot)
         words = target.command(chain=chain, out=out, state=state, db=db, blocks=blocks, prepared=prepared)
         with limited() as before:
-            wall_ns, peak = _run(target.name, words, before, timeout_s)
+            wall_ns, peak = run_once(target.name, words, before, timeout_s)
         if not out.is_file():
             raise TargetError(
                 f"{target.name}: it ended well and wrote nothing to {{out}}. See docs/replay.md for what it is to write."
@@ -77,7 +77,7 @@ def prepare(genesis: Path, chain: Path, blocks: int, out: Path, timeout_s: float
     """
     words = [program(), "--prepare", "--chain", chain, "--genesis", genesis, "--blocks", blocks, "--out", out]
     try:
-        _run(PROGRAM, list(map(str, words)), (), timeout_s)
+        run_once(PROGRAM, list(map(str, words)), (), timeout_s)
     except TargetError:
         return None
     return out
@@ -97,8 +97,12 @@ def _database(folder: Path, chain: Path, *, snapshots: bool) -> Path:
     return folder
 
 
-def _run(name: str, words: list[str], before: Sequence[str], timeout_s: float) -> tuple[int, int]:
-    """Wall time in ns and the largest resident set that was seen; TargetError where it fails."""
+def run_once(name: str, words: list[str], before: Sequence[str], timeout_s: float) -> tuple[int, int]:
+    """Runs a command to its end, behind the words that limit it; TargetError where it fails.
+
+    Returns:
+        Wall time in ns, and the largest resident set that was seen.
+    """
     with temporary_file() as stderr, nothing_left():
         begin = time.monotonic_ns()
         peak = 0

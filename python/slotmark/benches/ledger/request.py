@@ -1,4 +1,4 @@
-"""Requests to the bench: the options of `slotmark ledger run`, `slotmark ledger noise` and `slotmark ledger import`."""
+"""Requests to the bench: the options of `slotmark ledger run`, `ledger stores`, `ledger noise` and `ledger import`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from slotmark.errors import ArgumentError
-from slotmark.options import Option, ResumeOption, SeedOption, duration_s, memory_bytes
+from slotmark.options import Option, ResumeOption, SeedOption, duration_s, memory_bytes, whole_number
 from slotmark.places import folder_of_option
 
 
@@ -92,6 +92,64 @@ class Request(Replay, frozen=True, kw_only=True):
             "memory limit": "none" if self.memory_limit_bytes is None else f"{self.memory_limit_bytes:,} bytes",
             **({"blocks left out": self.skip} if self.skip else {}),
         }
+
+
+class StoresRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A session of stores alone; the texts of its options are those of `slotmark ledger stores --help`."""
+
+    stores: Annotated[
+        Sequence[str],
+        Option(
+            "Our stores, as memory, lsm, lmdb; NAME=STORE gives one a name.", "NAME,...", ("--store",), parse=_names
+        ),
+    ]
+    out: Annotated[Path, Option("A run folder per store and round is written below it.", "DIR", ("-o", "--out"))]
+    entries: Annotated[
+        int,
+        Option(
+            "How many are there before the first batch, as 250k or 10M.",
+            "NUMBER",
+            parse=whole_number,
+            default="1M",
+        ),
+    ]
+    batches: Annotated[
+        int | None,
+        Option(
+            "Batches of 256 look-ups, inserts and deletes; 10,000 by default, or as many as there are entries for.",
+            "NUMBER",
+            parse=whole_number,
+        ),
+    ] = None
+    pipelined: Annotated[
+        bool, Option("Look up while the changes of the batch before are written; one after the other by default.")
+    ] = False
+    readers: Annotated[
+        int,
+        Option("Threads that look up the keys of a batch of a store on disk; its reads wait side by side.", least=1),
+    ] = 8
+    rounds: Annotated[int, Option("Processes of each store; they take turns.", least=1)] = 5
+    seed: Annotated[int, Option("Of keys, values and batches, and of the order within rounds.", least=0)] = 1
+    memory_limit_bytes: Annotated[
+        int | None,
+        Option(
+            "Of each process and what it has in the page cache, as 512MB; none by default.",
+            "SIZE",
+            ("--memory-limit",),
+            parse=memory_bytes,
+        ),
+    ] = None
+    proof: Annotated[
+        int,
+        Option(
+            "Operations by which each store is proven before it is measured.",
+            "NUMBER",
+            parse=whole_number,
+            default="100k",
+        ),
+    ]
+    timeout_s: Annotated[float, Option("Of one process.", "TIME", ("--timeout",), parse=duration_s, default="6h")]
+    resume: ResumeOption = False
 
 
 class NoiseRequest(Replay, frozen=True, kw_only=True):

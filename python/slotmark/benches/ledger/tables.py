@@ -1,4 +1,4 @@
-"""The tables of a ledger run. Times are whole microseconds, as db-analyser writes them (nanoseconds cut to microseconds).
+"""The tables of ledger runs, and of runs of stores alone. Times of ledger runs are whole microseconds, as db-analyser writes them (nanoseconds cut to microseconds).
 
 Those of engines that write JSON lines are nanoseconds, in columns of their own.
 """
@@ -80,3 +80,38 @@ PROCESSES = pa.schema(
     ]
 )
 """One row per process: a file."""
+
+BATCHES = pa.schema(
+    [
+        pa.field("batch", pa.int64(), False),  # from 1
+        pa.field("latency_ns", pa.int64(), False),  # from the question for its keys to its changes written
+        pa.field("lookups_ns", pa.int64(), False),  # waiting for its look-ups
+        pa.field("updates_ns", pa.int64(), False),  # its inserts and deletes
+    ]
+)
+"""One row per batch of the process of a run of stores, in their order."""
+
+STORE_PROCESS = pa.schema(
+    [
+        pa.field("execution", pa.int32(), False),  # 1
+        pa.field("place", pa.int32(), False),  # in the session's order over all targets, from 0
+        pa.field("load", pa.float64(), False),  # load average before
+        pa.field("wall_ns", pa.int64(), False),  # from the process's start to its end
+        pa.field("load_ns", pa.int64(), False),  # filling the store
+        pa.field("elapsed_ns", pa.int64(), False),  # from the first batch to the last
+        pa.field("operations", pa.int64(), False),  # each a look-up, an insert and a delete
+        pa.field("entries", pa.int64(), False),  # in the end
+        pa.field("disk_bytes", pa.int64()),  # what they take on disk; null in memory
+        pa.field("page_cache_bytes", pa.int64()),  # the largest that was seen; null without a memory limit
+        pa.field("peak_bytes", pa.int64()),  # largest resident set, from before the first batch
+        pa.field("read_bytes", pa.int64()),  # from storage, from before the first batch, as what follows
+        pa.field("written_bytes", pa.int64()),  # to storage
+        pa.field("minor_faults", pa.int64(), False),
+        pa.field("major_faults", pa.int64(), False),
+        pa.field("user_us", pa.int64(), False),
+        pa.field("system_us", pa.int64(), False),
+        pa.field("reads_per_s_at_1", pa.float64()),  # random reads of 4 KiB, one at a time; null where not measured
+        pa.field("reads_per_s_at_32", pa.float64()),  # 32 at a time
+    ]
+)
+"""The one row of the process of a run of stores."""

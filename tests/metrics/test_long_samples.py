@@ -123,3 +123,11 @@ def test_what_no_run_has_is_refused(rows: list[Sequence[tuple[str, int, float | 
 def test_samples_of_a_metric_without_any() -> None:
     found = written([("a", 5, None)])
     assert (found.parts, found.any("")) == ([], False)
+
+
+def test_a_statement_that_takes_more_than_the_databases_memory_is_told(
+    runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "MEMORY_LIMIT", "2MiB")
+    with pytest.raises(RunError, match=r"can't compute '\w+' in .* of memory .*Ingest shorter logs, and report this"):
+        show_run(open_run(runs[0].path))

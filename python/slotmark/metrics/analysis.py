@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from slotmark.cores import usable_cores
 from slotmark.errors import ComparisonError, RunError
 from slotmark.metrics.catalogue import Metric, catalogue
-from slotmark.metrics.database import Database, names_in
+from slotmark.metrics.database import MEMORY_LIMIT, Database, names_in
 from slotmark.metrics.entries import KeyColumn
 from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filters_of_run
 from slotmark.metrics.long_samples import AllSamples, LongSamples, long_samples, order_of
@@ -39,6 +39,10 @@ LEAST_OF_PART = 10
 
 _NOT_ALLOCATED = ("bad allocation", "Allocation failure")
 """Beginnings of DuckDB's error messages when the system refuses it memory; an exceeded memory limit has other messages."""
+
+
+_LIMIT_EXCEEDED = "Out of Memory Error"
+"""Beginning of DuckDB's error message where a statement can't do with the database's own memory limit."""
 
 
 class Meeting(msgspec.Struct, frozen=True):
@@ -350,6 +354,11 @@ class Analysis:
             return RunError(
                 f"{self.run.place}: can't compute {what}: its tables have more files than this process may open ({limit}). "
                 "Raise the limit, as with `ulimit -n 1024`."
+            )
+        if reason.startswith(_LIMIT_EXCEEDED):
+            return RunError(
+                f"{self.run.place}: can't compute {what} in {MEMORY_LIMIT} of memory and a temporary folder ({reason}). "
+                "Ingest shorter logs, and report this: the length of a run should make no difference."
             )
         return RunError(f"{self.run.place}: can't compute {what} ({reason}). Make the run again with this slotmark.")
 

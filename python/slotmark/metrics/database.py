@@ -45,7 +45,7 @@ MOST_ROWS_AT_ONCE = 8_000_000
 
 MOST_MAPPED_ROWS = 60_000_000
 """Rows of all of a run's tables up to which relations that are made member by member are kept as they are in memory, and are mapped there whole.
-Beyond it they are kept as Parquet, of which a statement reads some rows at a time: that takes longer."""
+Beyond it they are kept as Parquet, of which a statement reads some rows at a time, and one part is made at a time: that takes longer."""
 
 BATCH_ROWS = 1 << 20
 """Rows of a result that is read in batches."""
@@ -113,7 +113,8 @@ class Database:
         allow_folders(self._connection, [folder, f"{self._spill.name}/"])
         self._connection.execute("ATTACH ':memory:' AS relations (COMPRESS)")
         self._connection.execute("USE relations")
-        self._workers = [self._connection.cursor() for _ in range(usable_cores())]
+        # Two statements over members of long runs don't fit in the memory that they share.
+        self._workers = [self._connection.cursor() for _ in range(1 if self._in_parquet else usable_cores())]
         for worker in self._workers:
             worker.execute("USE relations")  # can't be set once the configuration is locked
         self._files: dict[str, list[Path]] = {}
@@ -259,14 +260,13 @@ class Database:
         members = members or [Members("", LAST, [])]
         found: list[Piece] = []
         self._rows[name] = 0
+        ahead = len(self._workers) + (0 if self._in_parquet else 1)
         with ThreadPoolExecutor(len(self._workers)) as pool, ExitStack() as stack:
             pending: deque[Future[pa.Table]] = deque()
             following = iter(members)
             write = self._parquet_writer(name) if self._in_parquet else self._arrow_writer(name, stack)
             for some in members:
-                pending.extend(
-                    pool.submit(rows, one) for one in islice(following, 1 + len(self._workers) - len(pending))
-                )
+                pending.extend(pool.submit(rows, one) for one in islice(following, ahead - len(pending)))
                 table = pending.popleft().result()
                 self._rows[name] += table.num_rows
                 found += [Piece(some.first, some.last, name, rows_at) for rows_at in write(table)]

@@ -310,3 +310,14 @@ def test_tables_of_old_runs_are_removed_only_where_that_is_asked_for(store: Stor
     # The newest run of a group stays, however old it is.
     assert len(store.old_runs(2**62)) == 2
     refuses("store", "prune", "--older", "long", "--store", store.place, words=("--older 'long'",))
+
+
+def test_names_are_those_of_the_command_that_came_to_its_end(runs: list[Run], tmp_path: Path) -> None:
+    """A command that was killed before it wrote the entry leaves the run and its estimates, which have no names."""
+    store = make_store(tmp_path / "store")
+    store.add([runs[0]], Labels(version="first", machine="one"))
+    store.keep_index()
+    (tmp_path / "store" / "entries" / f"{store.runs()[0]}.json").unlink()
+    store.add([runs[0]], Labels(version="second", machine="other"))
+    (row,) = store.table().to_pylist()
+    assert (row["version"], row["machine"]) == ("second", "other")

@@ -73,8 +73,8 @@ class Estimated(msgspec.Struct, frozen=True, kw_only=True):
         slotmark: The version that computed them.
         run: As of its entry.
         name: The run's own id.
-        group: The runs that its history is with.
-        version: Name of its version: the label, or what its target says.
+        group: The runs that its history is with, by what it records.
+        version: Its target's version; empty where that isn't recorded.
         build: The name of its target.
         commit: Its target's commit.
         origin: Source of its figures, in a word; empty where it isn't recorded.

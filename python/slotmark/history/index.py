@@ -56,16 +56,16 @@ SCHEMA = pa.schema(
 
 
 def rows(found: Sequence[tuple[Entry, Estimated]]) -> pa.Table:
-    """The rows of some runs, by their digests."""
+    """The rows of some runs, by their digests. The names that a run was given count before what it records."""
     ordered = sorted(found, key=lambda one: one[0].run)
     columns = {
         "run": [entry.run for entry, _ in ordered],
         "name": [of.name for _, of in ordered],
         "bench": [of.group.bench for _, of in ordered],
-        "target": [of.group.target for _, of in ordered],
+        "target": [entry.labels.target or of.group.target for entry, of in ordered],
         "workload": [of.group.workload for _, of in ordered],
-        "machine": [of.group.machine for _, of in ordered],
-        "version": [of.version for _, of in ordered],
+        "machine": [entry.labels.machine or of.group.machine for entry, of in ordered],
+        "version": [entry.labels.version or entry.labels.ref or of.version or of.build for entry, of in ordered],
         "ref": [entry.labels.ref for entry, _ in ordered],
         "branch": [entry.labels.branch for entry, _ in ordered],
         "build": [of.build for _, of in ordered],

@@ -128,6 +128,9 @@ class Store:
             if progress:
                 progress(place, len(runs), one_name(str(run.place)))
             found.append(self._add(run, labels, added_ns, place))
+        known = self._indexed()
+        if known is not None and {one.run for one in found if one.new} & {*known["run"].to_pylist()}:
+            self.write_index(from_files=True)  # a run that was taken out is back, under other names perhaps
         return found
 
     def _add(self, run: Run, labels: Labels, added_ns: int, place: int) -> Added:
@@ -136,7 +139,7 @@ class Store:
         there = self.files.read(f"entries/{digest}.json")
         if there is None:
             self._copy(run, digest)
-            self._estimate(digest, labels)
+            self._estimate(digest)
             entry = Entry(
                 run=digest,
                 labels=labels,
@@ -171,22 +174,21 @@ class Store:
                     f"{there}: another run than its name says. Remove it, and add the run again."
                 ) from None
 
-    def _estimate(self, digest: str, labels: Labels, *, anew: bool = False) -> Estimated:
-        """Computes the estimates of a run, by the run in the store."""
+    def _estimate(self, digest: str, *, anew: bool = False) -> None:
+        """Computes the estimates of a run, by the run in the store alone: whoever does it writes the same."""
         run = open_run(self.place / "runs" / digest)
         manifest = run.manifest
-        version = labels.version or (labels.ref if labels.ref else manifest.target.version) or manifest.target.name
         found = Estimated(
             slotmark=slotmark_version(),
             run=digest,
             name=manifest.id,
             group=Group(
                 bench=manifest.bench,
-                target=labels.target or target_of(manifest),
+                target=target_of(manifest),
                 workload=workload_of(manifest),
-                machine=labels.machine or machine_of(manifest),
+                machine=machine_of(manifest),
             ),
-            version=version,
+            version=manifest.target.version,
             build=manifest.target.name,
             commit=manifest.target.commit,
             origin=manifest.origin or "",
@@ -198,7 +200,6 @@ class Store:
             self.files.put(name, content)
         else:
             self.files.create(name, content)
-        return found
 
     def recompute(self, progress: Progress | None = None) -> int:
         """Computes the estimates of all runs anew by this slotmark, which the store then names; returns how many there are.
@@ -213,7 +214,7 @@ class Store:
                 if progress:
                     progress(len(done), len(done) + len(left), digest)
                 if is_run(self.place / "runs" / digest):
-                    self._estimate(digest, self._entry(digest).labels, anew=True)
+                    self._estimate(digest, anew=True)
                 else:  # its tables were removed: its estimates are what is known
                     self.files.put(
                         _estimates_file(slotmark_version(), digest),

@@ -125,9 +125,11 @@ def _series(metric: Metric, one: SeriesHistory) -> list[Block]:
         Column("change", "left"),
     ]
     hidden = len(one.versions) - len(shown)
-    blocks: list[Block] = [Paragraph(f"{sparkline(one.levels)}  {number(low)} to {number(high)}")]
     notes = [f"The {counted(hidden, 'version')} before these aren't shown."] if hidden else []
-    blocks.append(Table(_title(one.group, one.part), columns, rows, [*notes, *_notes(shown, one.table)]))
+    blocks: list[Block] = [
+        Table(_title(one.group, one.part), columns, rows, [*notes, *_notes(shown, one.table)]),
+        Paragraph(f"{sparkline(one.levels)}  {number(low)} to {number(high)}"),
+    ]
     if len(one.levels) <= FIRST and not one.table:
         blocks.append(Paragraph(f"Changes are looked for from the {FIRST + 1}th run on: here are {len(one.levels)}."))
     if one.changes:

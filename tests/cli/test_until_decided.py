@@ -81,7 +81,8 @@ def test_ctrl_c_leaves_finished_rounds_alone(tmp_path: Path) -> None:
         subprocess.run(command, check=True, capture_output=True)
     script = tmp_path / "second round hangs.sh"
     script.write_text(
-        f'test "$1" = 1 || {{ touch "{tmp_path}/hangs"; sleep 300; }}; cp -r "{runs}/b" "$2"', encoding="utf-8"
+        f'test "$1" = 1 || {{ mkdir "$2.logs"; touch "{tmp_path}/hangs"; sleep 300; }}; cp -r "{runs}/b" "$2"',
+        encoding="utf-8",
     )
     command = [
         *(sys.executable, "-m", "slotmark", "compare", "--until-decided", "--budget", "1h", "-o", str(out)),
@@ -94,7 +95,7 @@ def test_ctrl_c_leaves_finished_rounds_alone(tmp_path: Path) -> None:
         going.send_signal(signal.SIGINT)
         _, said = going.communicate()
     assert going.returncode == 130, said
-    assert "1 rounds are finished and kept: the same with --resume goes on" in said
+    assert "1 round finished and kept: the same with --resume goes on" in said
     assert "Traceback" not in said
     assert sorted(str(path.relative_to(out)) for path in out.glob("*/*")) == ["a/round-1", "b/round-1"]
     assert {path.name for path in out.iterdir()} == {"a", "b", FILE}

@@ -72,6 +72,7 @@ def decided_by_rounds(
     from slotmark.compare.looks import checking, in_words, look, rounds_needed, spoilt
     from slotmark.measure.commands import Look, Request, make_rounds, words_of
     from slotmark.metrics import parse_filters
+    from slotmark.words import counted
 
     request = Request(
         commands={"a": words_of("--run-a", until.run_a), "b": words_of("--run-b", until.run_b)},
@@ -98,7 +99,9 @@ def decided_by_rounds(
             margins=margins,
             policy=deciding_policy(bench, deciding),
             seed=seed,
-            progress=lambda done, total, what: doing(f"comparing {len(groups[0])} rounds: {what}, {done} of {total}"),
+            progress=lambda done, total, what: doing(
+                f"comparing {counted(len(groups[0]), 'round')}: {what}, {done} of {total}"
+            ),
         )
         last[:] = [found]
         more = rounds_needed(decision)

@@ -336,12 +336,18 @@ class _Making:
         return self._request.out / side / f"round-{number}"
 
     def _remove(self, number: int) -> None:
-        """Removes what there is of a round that isn't finished, and folders that are left without a run."""
+        """Removes what there is of a round that isn't finished, as its logs beside it, and folders that are left without a run."""
+        of_round = re.compile(rf"\.?round-{number}(?!\d)")
         for side in self._request.commands:
-            place = self._place(side, number)
-            _removed(place)
-            if place.parent.is_dir() and not any(place.parent.iterdir()):
-                place.parent.rmdir()
+            folder = self._place(side, number).parent
+            if not folder.is_dir():
+                continue
+            left = [*folder.iterdir()]
+            for place in left:
+                if of_round.match(place.name):
+                    _removed(place)
+            if not any(folder.iterdir()):
+                folder.rmdir()
 
 
 def _removed(place: Path) -> None:

@@ -20,6 +20,7 @@ from slotmark import warnings
 from slotmark.errors import ArgumentError, RunError, TargetError
 from slotmark.run import MachineFacts, SourceFile, machine_warnings, utc_now
 from slotmark.warnings import Warning
+from slotmark.words import counted
 
 FILE = "unfinished-session.jsonl"
 """Its name below the folder that ``--out`` names."""
@@ -324,7 +325,8 @@ def open_session(
         except BaseException:
             finished = sum(one.number > 0 for one in kept.done)
             if finished and kept.path.exists():
-                on_remark(f"{finished}{of} rounds are finished and kept: the same with --resume goes on")
+                count = counted(finished, "round") if rounds is None else f"{finished}{of} rounds are"
+                on_remark(f"{count} finished and kept: the same with --resume goes on")
             raise
 
 

@@ -23,6 +23,7 @@ from slotmark.report.document import (
 )
 from slotmark.report.renderers.markdown import SHORT, short_markdown
 from slotmark.report.renderers.pdf import pdf
+from slotmark.report.renderers.terminal import short_text
 from slotmark.verdict import Verdict
 from slotmark.warnings import Warning
 
@@ -61,12 +62,15 @@ def large(text: str, count: int) -> Document:
 def test_it_is_below_its_limit_and_its_markup_is_whole(text: str, count: int) -> None:
     # A thousand of them are longer than what is kept of a text, not more: to clean them would take most of the time.
     written = short_markdown(large(text if count == 1 else text[:1_000], count))
-    assert len(written) < SHORT == 20_000
+    assert len(written) < SHORT == 60_000
     assert written.rstrip().endswith("report.md, report.html and report.pdf.")
     for table in re.findall(r"(?:^\|.*\n)+", written, re.MULTILINE):
         bars = {line.count("|") - line.count("\\|") for line in table.splitlines()}
         assert len(bars) == 1
     assert written.count("<details>") == 0
+    left_out = re.search(r"(?m)^For length, ([0-9,]+) of its parts (?:is|are) left out[.]$", written)
+    assert bool(left_out) == (count > 1 and text != "short")
+    assert len(short_text(large(text if count == 1 else text[:1_000], count))) < SHORT
 
 
 def test_it_begins_with_the_decision_and_what_matters(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from slotmark.cli import (
     chainsync,
     check,
     cluster,
+    comment,
     compare,
     copy,
     explain,
@@ -60,6 +61,9 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(hosts.app, name="hosts")
 app.command("compare", epilog="Example: slotmark compare runs/10.5 runs/10.6 -o report --policy release.toml")(
     compare.compare
+)
+app.command("comment", epilog="Example: slotmark comment runs/base runs/head --policy ci.toml --format github")(
+    comment.comment
 )
 app.command("explain", epilog="Example: slotmark explain runs/10.5 runs/10.6 -o report")(explain.explain)
 app.command("growth", epilog="Example: slotmark growth small/lsm small/lmdb large/lsm large/lmdb -o report")(

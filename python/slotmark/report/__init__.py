@@ -1,6 +1,7 @@
 """Reports: one document model, sections that fill it, one renderer per file. Has no code for a single bench, and computes nothing."""
 
 from slotmark.report.build import (
+    comment_document,
     comparison_document,
     explanation_document,
     growth_document,
@@ -19,6 +20,7 @@ from slotmark.report.write import write_report
 __all__ = [
     "Document",
     "changes_document",
+    "comment_document",
     "comparison_document",
     "explanation_document",
     "growth_document",

@@ -1,6 +1,7 @@
 """From a comparison or from runs to a document: which sections a report has, and in which order."""
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -38,6 +39,7 @@ from slotmark.report.sections.plan import between_runs, plan_answers, plan_table
 from slotmark.report.sections.ranking import ranked
 from slotmark.report.sections.release import part_of, plan_blocks, release_blocks
 from slotmark.report.sections.seeds import forecast_tables, seed_answer, seed_rows, seed_tables, sweep_tables, value_of
+from slotmark.report.sections.short import in_short
 from slotmark.report.sections.spread import spread_tables
 from slotmark.report.sections.steps import TITLE as ATTRIBUTION_TITLE
 from slotmark.report.sections.steps import (
@@ -64,6 +66,9 @@ _INTERNAL = ("session", "digest")
 
 BY_ROUND = "by round"
 """The end of a metric's short name where its samples are ratios within one round."""
+
+NEUTRAL = "NEUTRAL"
+"""Begins the title of a comment that decides nothing."""
 
 LIKE: dict[Answer, Verdict] = {"ship": Verdict.BETTER, "hold": Verdict.WORSE, "run again": Verdict.INCONCLUSIVE}
 """The verdict that a decision looks like."""
@@ -120,13 +125,31 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
     work = work_done(comparison.baseline)
     title, subtitle = (comparison.line, f"{compared}; {work}") if comparison.line else (compared, work)
     verdict = LIKE[decided.answer] if decided else None
+    sections = [section for section in sections if section.blocks]
     return Document(
         title,
         f"{subtitle}; report by slotmark {slotmark_version()}",
-        [section for section in sections if section.blocks],
+        sections,
         verdict,
         sources(comparison.sides),
+        in_short(comparison, sections),
     )
+
+
+def comment_document(comparison: Comparison, note: str = "", unlike: Sequence[str] = ()) -> Document:
+    """Returns a comparison as a comment on a change shows it: neutral where machines were unlike.
+
+    Args:
+        comparison: The comparison.
+        note: How the baseline was chosen, in words.
+        unlike: What the machines differ in (:func:`slotmark.compare.alike.unlike_machines`).
+    """
+    whole = comparison_document(comparison)
+    short = in_short(comparison, whole.sections, note, unlike)
+    if not unlike:
+        return msgspec.structs.replace(whole, short=short)
+    title = f"{NEUTRAL} {listed([side.name for side in comparison.candidates])}: not measured on the machine of {comparison.baseline.name}"
+    return msgspec.structs.replace(whole, title=title, verdict=Verdict.INCONCLUSIVE, short=short)
 
 
 def release_document(released: Released) -> Document:

@@ -9,6 +9,9 @@ from slotmark.metrics import Rank
 from slotmark.verdict import Verdict
 from slotmark.warnings import Warning
 
+SHORT = 60_000
+"""Characters: what a document has in short has fewer, whatever it is about. GitHub takes 65,536 for a comment."""
+
 CONDITIONAL = "¹"
 """Stands behind the sign of a verdict that holds for these runs only."""
 
@@ -114,6 +117,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
         ends: Estimate, low and high end, as fractions of the baseline; None where there is no ratio.
         margin: Both ends of the margin, likewise.
         limit: The margin, in words.
+        threshold: The level that the margin allows at most or at least, in words; empty where there is none.
         link: Names the row of a table that has more; see :class:`Cell`.
         conditional: Whether the verdict holds for these runs only.
     """
@@ -127,6 +131,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     ends: tuple[float, float, float] | None
     margin: tuple[float, float]
     limit: str = ""
+    threshold: str = ""
     link: str = ""
     conditional: bool = False
 
@@ -171,10 +176,20 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A report; its title may be a verdict, and is then coloured like one. Its sources are a file of their own."""
+    """A report; its title may be a verdict, and is then coloured like one.
+
+    Attributes:
+        title: The first line.
+        subtitle: Below it.
+        sections: All that the report has.
+        verdict: What the title looks like.
+        sources: A file of their own.
+        short: What stands in report-short.md; empty for the brief ones of the sections.
+    """
 
     title: str
     subtitle: str
     sections: list[Section]
     verdict: Verdict | None = None
     sources: list[Source] = []
+    short: list[Section] = []

@@ -4,6 +4,7 @@ import datetime
 import hashlib
 import os
 import platform
+import re
 import socket
 from pathlib import Path
 
@@ -38,6 +39,21 @@ class MachineFacts(msgspec.Struct, frozen=True):
     virtualisation: str
     load: float
     hostname_hash: str
+
+    @property
+    def kind(self) -> dict[str, str]:
+        """The kind of the machine: what figures must share to stand side by side, by its name in words.
+
+        These are the processor, its cores, memory in GiB, the kernel with its major version, and the virtualisation that it ran in.
+        """
+        major = re.match(r"\S+ \d+", self.kernel)
+        return {
+            "processor": self.cpu,
+            "cores": f"{self.cores} core{'' if self.cores == 1 else 's'}",
+            "memory": f"{round(self.memory_bytes / (1 << 30))} GiB",
+            "kernel": major[0] if major else self.kernel,
+            "virtualisation": self.virtualisation,
+        }
 
 
 def machine_facts() -> MachineFacts:

@@ -6,6 +6,7 @@ import msgspec
 
 from slotmark.report.document import (
     CONDITIONAL,
+    SHORT,
     Block,
     Cell,
     Document,
@@ -19,10 +20,14 @@ from slotmark.report.document import (
 from slotmark.report.renderers.printable import printable_document
 from slotmark.warnings import Warning
 
-_SPECIAL = re.compile(r"[\\`*_\[\]|#~$!]")
+_SPECIAL = re.compile(r"[\\`*_\[\]|#~$!@^]|%(?=\w)|&(?=\d)")
+"""Signs that are markup, or begin one of GitLab's references, which a backslash before them keeps text."""
+
 _ENTITY = re.compile(r"&(?=#?\w+;)")
-_BEGINS_A_BLOCK = re.compile(r"^(?:[-+=]|\d+(?=[.)]))")
-_LINKED = re.compile(r"@(?=\w)|(?<=:)//|(?<=\bwww)\.|#(?=\d)", re.IGNORECASE)
+_BEGINS_A_BLOCK = re.compile(r"^(?:[-+=/]|\d+(?=[.)]))")
+"""Beginnings of a list, a heading's line, or one of GitLab's commands."""
+
+_LINKED = re.compile(r"@(?=\w)|(?<=:)//|(?<=\bwww)\.|#(?=\d)|(?<=\bGH)-(?=\d)", re.IGNORECASE)
 """Texts of which GitHub makes a mention, a link or a reference: an invisible comment keeps them text."""
 
 
@@ -40,32 +45,47 @@ def markdown(document: Document) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-SHORT = 20_000
-"""Characters: report-short.md has fewer, whatever it is about."""
+IN_FILES = "The tables, charts, definitions and manifests are in report.md, report.html and report.pdf."
+"""The last line of report-short.md."""
 
 _LONGEST_TEXT, _LONGEST_CELL, _MOST_ROWS = 600, 120, 40
 
 
-def short_markdown(document: Document) -> str:
-    """The first sections of the document as GitHub's Markdown of fewer than :data:`SHORT` characters.
+def short_markdown(document: Document, *, mark: str = "", end: str = IN_FILES) -> str:
+    """Returns what the document has in short, as GitHub's Markdown of fewer than :data:`SHORT` characters.
 
-    Long texts and tables are cut, and what doesn't fit is left out whole, so that no markup is ever broken; the last line names where the
-    rest is.
+    Long texts and tables are cut, and what doesn't fit is left out whole and counted, so that no markup is ever broken.
+
+    Args:
+        document: The report.
+        mark: The first line, which nobody sees; empty for none. It is not escaped.
+        end: The last line: where the rest is.
     """
     document = printable_document(document)
-    end = "The tables, charts, definitions and manifests are in report.md, report.html and report.pdf."
-    parts = [f"# {_text(_cut(document.title))}", _text(_cut(document.subtitle))]
-    left = SHORT - len(end) - sum(len(part) + 2 for part in parts) - 2
-    for section in document.sections:
-        heading = f"## {_text(_cut(section.title))}" if section.title else ""
-        for block in section.blocks if section.brief and not section.folded else ():
+    parts = [part for part in (mark, f"# {_text(_cut(document.title))}", _text(_cut(document.subtitle))) if part]
+    left = SHORT - len(end) - sum(len(part) + 2 for part in parts) - len(_left_out(10**9)) - 4
+    missing = 0
+    for section in document.short or [one for one in document.sections if one.brief and not one.folded]:
+        title = _text(_cut(section.title))
+        around = len(_folded_text(title, "")) + 2 if section.folded else len(title) + 7
+        blocks: list[str] = []
+        for block in section.blocks:
             text = _block(_shortened(block))
-            for part in [heading, text] if text and len(heading) + len(text) + 4 <= left else []:
-                if part:
-                    parts.append(part)
-                    left -= len(part) + 2
-                    heading = ""
-    return "\n\n".join([*filter(None, parts), end]) + "\n"
+            if text and around + len(text) + 2 <= left:
+                left -= around + len(text) + 2
+                around = 0
+                blocks.append(text)
+            elif text:
+                missing += 1
+        if blocks and section.folded:
+            parts.append(_folded_text(title, "\n\n".join(blocks)))
+        else:
+            parts += [f"## {title}", *blocks] if blocks and title else blocks
+    return "\n\n".join([*parts, *([_left_out(missing)] if missing else []), end]) + "\n"
+
+
+def _left_out(parts: int) -> str:
+    return f"For length, {parts:,} of its parts {'is' if parts == 1 else 'are'} left out."
 
 
 def _cut(text: str, most: int = _LONGEST_TEXT) -> str:
@@ -81,7 +101,7 @@ def _shortened(block: Block) -> Block:
             rows = [[Cell(_cut(cell.text, _LONGEST_CELL)) for cell in row] for row in block.rows[:_MOST_ROWS]]
             columns = [msgspec.structs.replace(one, title=_cut(one.title, _LONGEST_CELL)) for one in block.columns]
             left = len(block.rows) - len(rows)
-            notes = [*map(_cut, block.notes), *([f"{left:,} more rows are in report.md."] if left else [])]
+            notes = [*map(_cut, block.notes), *([f"{left:,} more rows are left out."] if left else [])]
             return Table(_cut(block.title), columns, rows, notes)
         case Facts(wide=False):
             facts = [(_cut(name, _LONGEST_CELL), _cut(value)) for name, value in block.facts[:_MOST_ROWS]]
@@ -141,13 +161,13 @@ def _titled(table: Table) -> str:
 def _forest(forest: Forest) -> str:
     """A line per mark, in words: decisive ones in bold."""
     lines = [
-        "| metric | baseline → candidate | difference | interval, % | margin | verdict |",
-        "| --- | ---: | ---: | ---: | ---: | --- |",
+        "| metric | baseline → candidate | difference | interval, % | margin | allowed | verdict |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for mark in forest.marks:
         name = f"**{_cell(mark.name)}**" if mark.rank == "decisive" else _cell(mark.name)
         sign = f"{mark.verdict.sign}{CONDITIONAL if mark.conditional else ''} {mark.verdict}"
-        words = (mark.values, mark.text, mark.span, f"± {mark.limit}", sign)
+        words = (mark.values, mark.text, mark.span, f"± {mark.limit}", mark.threshold, sign)
         cells = [_cell(one) or " " for one in words]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines) + f"\n\n{_text(forest.note)}"
@@ -163,7 +183,12 @@ def _table(table: Table) -> str:
 
 
 def _folded(title: str, text: str) -> str:
-    return f"<details><summary>{_text(title)}</summary>\n\n{text}\n\n</details>"
+    return _folded_text(_text(title), text)
+
+
+def _folded_text(title: str, text: str) -> str:
+    """Markdown behind a title, which is Markdown too."""
+    return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
 
 
 def _cell(text: str) -> str:

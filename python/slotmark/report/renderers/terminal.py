@@ -1,5 +1,6 @@
 """Documents for a terminal."""
 
+import io
 from collections.abc import Collection, Iterator, Sequence
 from itertools import takewhile
 
@@ -10,7 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from slotmark.numbers import percent
-from slotmark.report.document import Block, Document, Facts, Forest, Mark, Paragraph, Table, Warnings
+from slotmark.report.document import SHORT, Block, Document, Facts, Forest, Mark, Paragraph, Table, Warnings
 from slotmark.report.renderers.columns import longest_word, spread
 from slotmark.report.renderers.printable import printable_document
 from slotmark.verdict import Verdict
@@ -26,6 +27,9 @@ LEAST_NAME, LEAST_AXIS, MOST_AXIS = 16, 15, 41
 
 STYLES = {None: "", **{verdict: verdict.terminal for verdict in Verdict}}
 
+
+TEXT_WIDTH = 100
+"""Columns of text that is written to a file."""
 
 LEAST_WIDTH = 40
 """A terminal with fewer columns breaks lines itself: words in so few are columns of letters."""
@@ -55,6 +59,25 @@ def print_document(document: Document, console: Console | None = None) -> None:
                     _print_rest(block, seen, console)
                 else:
                     _print(block, console)
+
+
+def short_text(document: Document) -> str:
+    """Returns what the document has in short, without what is folded: text without colours, of fewer than :data:`SHORT` characters, its last lines counted."""
+    written = io.StringIO()
+    sections = document.short or document.sections
+    print_document(
+        msgspec.structs.replace(document, sections=sections),
+        Console(file=written, width=TEXT_WIDTH, color_system=None, highlight=False, legacy_windows=False),
+    )
+    kept, left = [], SHORT - 60
+    lines = [line.rstrip() for line in written.getvalue().splitlines()]
+    for line in lines:
+        left -= len(line) + 1
+        if left < 0:
+            kept.append(f"For length, {len(lines) - len(kept):,} lines are left out.")
+            break
+        kept.append(line)
+    return "\n".join(kept) + "\n"
 
 
 def _print_rest(table: Table, seen: Collection[str], console: Console) -> None:

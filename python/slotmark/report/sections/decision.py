@@ -1,13 +1,20 @@
 """The first screen of a report: the metrics that matter by rank, and what was found in a few sentences, decisive metrics first."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import get_args
 
 from slotmark.compare.result import NOT_KNOWN, Cause, Comparison, Decision, Difference, Row
 from slotmark.metrics import Rank
 from slotmark.numbers import percent, percent_change
 from slotmark.report.document import Block, Forest, Mark, Paragraph
-from slotmark.report.sections.cells import in_a_sentence, levels_in_words, link_of, margin_in_words, moved
+from slotmark.report.sections.cells import (
+    in_a_sentence,
+    levels_in_words,
+    link_of,
+    margin_in_words,
+    moved,
+    threshold_in_words,
+)
 from slotmark.report.sections.manifest import compared
 from slotmark.verdict import MOVED, Verdict
 from slotmark.words import few, listed
@@ -30,11 +37,11 @@ IN_MARGINS = 10
 
 def first_screen(comparison: Comparison, decision: Decision) -> list[Block]:
     """The first screen: the sides, the forest where it has any metric, a line per decisive metric, and a few sentences."""
-    forest = _forest(comparison)
-    return [*compared(comparison.sides), *([forest] if forest.marks else []), *_sentences(comparison, decision)]
+    found = forest(comparison)
+    return [*compared(comparison.sides), *([found] if found.marks else []), *_sentences(comparison, decision)]
 
 
-def _shown(comparison: Comparison, place: int) -> list[tuple[Row, Difference]]:
+def shown(comparison: Comparison, place: int) -> list[tuple[Row, Difference]]:
     """The rows of a candidate that have a verdict, by rank, in the order of the catalogue."""
     ranks = get_args(Rank)
     found = [
@@ -45,17 +52,24 @@ def _shown(comparison: Comparison, place: int) -> list[tuple[Row, Difference]]:
     return sorted(found, key=lambda one: ranks.index(one[0].metric.rank))
 
 
-def _forest(comparison: Comparison) -> Forest:
+def forest(comparison: Comparison, of: Collection[Rank] = ("decisive", "important"), most: int = MOST_MARKS) -> Forest:
+    """The rows that have a verdict, decisive metrics first.
+
+    Args:
+        comparison: The comparison.
+        of: Ranks of the metrics.
+        most: Rows at most; the note has how many there are beyond.
+    """
     several = len(comparison.candidates) > 1
     marks: list[Mark] = []
     for place, side in enumerate(comparison.candidates):
-        for row, difference in _shown(comparison, place):
-            if row.metric.rank != "informative":
+        for row, difference in shown(comparison, place):
+            if row.metric.rank in of:
                 marks.append(_mark(comparison, row, place, difference, side.name if several else ""))
     ranks = get_args(Rank)
     marks.sort(key=lambda mark: ranks.index(mark.rank))
-    left = len(marks) - MOST_MARKS
-    kept = marks[:MOST_MARKS]
+    left = len(marks) - most
+    kept = marks[:most]
     note = (
         f"Difference from {comparison.baseline.name} in percent, with its {percent(comparison.confidence)} interval; shaded: the margin. "
         "Bold: decisive."
@@ -79,6 +93,7 @@ def _mark(comparison: Comparison, row: Row, place: int, difference: Difference, 
         ends=(ratio.estimate - 1, ratio.low - 1, ratio.high - 1) if ratio else None,
         margin=(1 / (1 + margin) - 1, margin),
         limit=margin_in_words(row.metric, difference),
+        threshold=threshold_in_words(row, difference),
         link=link_of(comparison, row, place),
         conditional=difference.conditional,
     )
@@ -92,26 +107,28 @@ def _reach(marks: Sequence[Mark]) -> float:
     return min(1.05 * max(farthest, default=most), most) or 0.01
 
 
-def _sentences(comparison: Comparison, decision: Decision) -> list[Paragraph]:
-    lines = [*_lines(comparison, decision)]
-    left = len(lines) - MOST_LINES
-    more = [Paragraph(f"{left} more lines of decisive metrics are in the tables.")] if left > 0 else []
+def _sentences(comparison: Comparison, decision: Decision) -> list[Block]:
     several = len(comparison.candidates) > 1
     others = [
         one
         for place, side in enumerate(comparison.candidates)
-        for one in _others(_shown(comparison, place), f"{side.name}: " if several else "")
+        for one in _others(shown(comparison, place), f"{side.name}: " if several else "")
     ]
-    notes = [Paragraph(f"Accepted: {'; '.join(decision.accepted)}.")] if decision.accepted else []
-    return [
-        *lines[:MOST_LINES],
-        *more,
-        *_warnings(decision, several),
-        *others[:MOST_OTHERS],
-        *notes,
-        *(_run_to_run(decision)),
-        *_conditional(comparison),
-    ]
+    return [*lines(comparison, decision), *others[:MOST_OTHERS], *notes(comparison, decision)]
+
+
+def notes(comparison: Comparison, decision: Decision) -> list[Block]:
+    """Paragraphs on what was accepted, and on what the decision holds for."""
+    accepted = [Paragraph(f"Accepted: {'; '.join(decision.accepted)}.")] if decision.accepted else []
+    return [*accepted, *_run_to_run(decision), *_conditional(comparison)]
+
+
+def lines(comparison: Comparison, decision: Decision) -> list[Paragraph]:
+    """A line per decisive row in plain words, six at most, and one per warning that keeps from shipping."""
+    found = _lines(comparison, decision)
+    left = len(found) - MOST_LINES
+    more = [Paragraph(f"{left} more lines of decisive metrics are in the tables.")] if left > 0 else []
+    return [*found[:MOST_LINES], *more, *_warnings(decision, len(comparison.candidates) > 1)]
 
 
 def _lines(comparison: Comparison, decision: Decision) -> list[Paragraph]:
@@ -125,7 +142,7 @@ def _lines(comparison: Comparison, decision: Decision) -> list[Paragraph]:
         }
         begin = f"{side.name}: " if len(comparison.candidates) > 1 else ""
         named = set()
-        for row, difference in _shown(comparison, place):
+        for row, difference in shown(comparison, place):
             if row.metric.rank == "decisive":
                 key = row.metric.id, row.part, row.quantity
                 named.add(key)

@@ -86,9 +86,9 @@ def _files(sides: Sequence[Side]) -> list[Block]:
     return [Paragraph(f"{named} listed in {SOURCES_FILE}, with size and digest.")]
 
 
-def compared(sides: Sequence[Side]) -> list[Block]:
-    """Returns a line per side: the target, its version and commit, when its runs began, and how many there are."""
-    facts = [(side.name, _in_a_line(side)) for side in sides]
+def compared(sides: Sequence[Side], *, machines: bool = False) -> list[Block]:
+    """Returns a line per side: the target, its version and commit, when its runs began, and how many there are; on request their machines."""
+    facts = [(side.name, "; ".join([_in_a_line(side), *([_measured_on(side)] if machines else [])])) for side in sides]
     left = len(facts) - MOST_SIDES
     more = [("", f"{left} more: see the manifest")] if left > 0 else []
     return [Facts("", [*facts[:MOST_SIDES], *more])]
@@ -112,6 +112,19 @@ def _in_a_line(side: Side) -> str:
         f"{runs} run{'s' if runs > 1 else ''}",
     ]
     return ", ".join(filter(None, parts))
+
+
+def _measured_on(side: Side) -> str:
+    """Returns the kinds of machines that a side's runs were measured on, in words."""
+    kinds = [
+        ", ".join(fact for fact in one.machine.kind.values() if fact not in ("", "none", _UNKNOWN))
+        for one in side.manifests
+        if one.machine is not None
+    ]
+    if not kinds:
+        simulated = all(one.origin == "simulated" for one in side.manifests)
+        return "no machine: simulated" if simulated else "machine not recorded"
+    return " and ".join(dict.fromkeys(kinds))
 
 
 def _machine_facts(machine: MachineFacts) -> list[tuple[str, str]]:

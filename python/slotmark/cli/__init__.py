@@ -18,6 +18,7 @@ from slotmark.cli import (
     compare,
     copy,
     explain,
+    export,
     forecast,
     growth,
     history,
@@ -65,6 +66,7 @@ app.command("compare", epilog="Example: slotmark compare runs/10.5 runs/10.6 -o 
 app.command("comment", epilog="Example: slotmark comment runs/base runs/head --policy ci.toml --format github")(
     comment.comment
 )
+app.command("export", epilog="Example: slotmark export runs/10.6 --format benchfmt")(export.export)
 app.command("explain", epilog="Example: slotmark explain runs/10.5 runs/10.6 -o report")(explain.explain)
 app.command("growth", epilog="Example: slotmark growth small/lsm small/lmdb large/lsm large/lmdb -o report")(
     growth.growth

@@ -1,6 +1,7 @@
 //! Reasons why there is no network, or no process in it.
 
 use std::io;
+use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
 /// A network that can't be made, or a process that can't be started in it.
@@ -25,6 +26,10 @@ pub enum WanError {
         "host {host}: the kernel refused {what} ({source}). The network needs TUN devices with IPv4 in its own namespaces; `--network loopback` does without them."
     )]
     Device { host: String, what: &'static str, source: io::Error },
+    #[error(
+        "{at}: packets of other machines can't be received there ({source}). Free that UDP port, or name another address of this machine."
+    )]
+    Elsewhere { at: SocketAddrV4, source: io::Error },
     #[error("the network of {hosts} hosts needs more open files than are allowed ({source}). Raise `ulimit -n`.")]
     OpenFiles { hosts: usize, source: io::Error },
     #[error("the router can't go on: {what} ({source}).")]

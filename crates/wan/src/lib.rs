@@ -5,6 +5,7 @@
 //! held: [`pair`] and [`router`]; how a process gets into a host: [`exec`]. docs/wan.md describes the program.
 
 pub mod directory;
+pub mod elsewhere;
 pub mod error;
 pub mod exec;
 mod link;

@@ -14,6 +14,7 @@ use rustix::thread::set_current_timer_slack;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use slotmark_wan::directory::Directory;
+use slotmark_wan::elsewhere::socket_at;
 use slotmark_wan::exec::exec;
 use slotmark_wan::namespace::make_networks;
 use slotmark_wan::router::route;
@@ -74,13 +75,14 @@ fn run(path: &Path) -> Result<(), WanError> {
     }
     // A parent that is killed closes its end of our standard input too, but it need not hold one.
     set_parent_process_death_signal(Some(Signal::TERM)).map_err(|error| refused("its signals")(error.into()))?;
+    let elsewhere = plan.at.map(socket_at).transpose()?;
     let networks = make_networks(&plan.hosts, plan.mtu)?;
     let _directory = Directory::open(&plan.hosts, &networks).map_err(refused("its directory of hosts"))?;
     let _ = set_current_timer_slack(NonZeroU64::new(1)); // the kernel's 50 us otherwise
     run_before_nodes();
     print(&json!({"ready": {"pid": std::process::id(), "hosts": plan.hosts.len()}}))?;
     let started = Instant::now();
-    let statistics = route(&plan, &networks, &stop)?;
+    let statistics = route(&plan, &networks, elsewhere.as_ref(), &stop)?;
     let duration_us = started.elapsed().as_micros() as u64;
     let cpu = clock_gettime(ClockId::ProcessCPUTime);
     let cpu_us = cpu.tv_sec as u64 * 1_000_000 + cpu.tv_nsec as u64 / 1_000;

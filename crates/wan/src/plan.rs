@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -32,6 +32,12 @@ pub struct Plan {
     pub mtu: u16,
     /// The hosts; at least one.
     pub hosts: Vec<Host>,
+    /// The address at which routers of other machines reach this one; needed with `elsewhere`.
+    #[serde(default)]
+    pub at: Option<SocketAddrV4>,
+    /// Hosts of the network that are on other machines.
+    #[serde(default)]
+    pub elsewhere: Vec<Elsewhere>,
     /// The link of each pair that `links` leaves out.
     pub default: Link,
     /// The links that differ, by ordered pair of hosts.
@@ -47,6 +53,18 @@ pub struct Host {
     pub name: String,
     /// Its address, in 198.18.0.0/15.
     pub address: Ipv4Addr,
+}
+
+/// One host on another machine.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Elsewhere {
+    /// Its name in the plan.
+    pub name: String,
+    /// Its address, in 198.18.0.0/15.
+    pub address: Ipv4Addr,
+    /// The address of its machine's router.
+    pub at: SocketAddrV4,
 }
 
 /// Conditions for a packet one way between two hosts.
@@ -102,30 +120,40 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The link of each ordered pair of hosts: sender times number of hosts plus receiver.
+    /// Names and addresses of all hosts, those elsewhere last: the order in which receivers are numbered.
+    pub fn receivers(&self) -> impl Iterator<Item = (&str, Ipv4Addr)> {
+        let here = self.hosts.iter().map(|host| (host.name.as_str(), host.address));
+        here.chain(self.elsewhere.iter().map(|host| (host.name.as_str(), host.address)))
+    }
+
+    /// The link of each ordered pair of a host and a receiver: sender times number of receivers plus receiver.
     #[must_use]
     pub fn links_by_pair(&self) -> Vec<Link> {
-        let places: HashMap<&str, usize> = self.hosts.iter().enumerate().map(|(place, host)| (host.name.as_str(), place)).collect();
-        let mut links = vec![self.default; self.hosts.len() * self.hosts.len()];
+        let places: HashMap<&str, usize> = self.receivers().enumerate().map(|(place, (name, _))| (name, place)).collect();
+        let mut links = vec![self.default; self.hosts.len() * places.len()];
         for Between { from, to, link } in &self.links {
-            links[places[from.as_str()] * self.hosts.len() + places[to.as_str()]] = *link;
+            links[places[from.as_str()] * places.len() + places[to.as_str()]] = *link;
         }
         links
     }
 
     fn check(&self) -> Result<(), String> {
-        if self.hosts.is_empty() || self.hosts.len() > MOST_HOSTS {
-            return Err(format!("it has {} hosts, and a network has 1 to {MOST_HOSTS}", self.hosts.len()));
+        let hosts = self.hosts.len() + self.elsewhere.len();
+        if self.hosts.is_empty() || hosts > MOST_HOSTS {
+            return Err(format!("it has {hosts} hosts, and a network has 1 to {MOST_HOSTS}"));
+        }
+        if !self.elsewhere.is_empty() && self.at.is_none() {
+            return Err("it has hosts elsewhere, and no address `at` which their machines reach this one".into());
         }
         if !(576..=9000).contains(&self.mtu) {
             return Err(format!("mtu is {}, and can be 576 to 9000 bytes", self.mtu));
         }
         let (mut names, mut addresses) = (HashSet::new(), HashSet::new());
-        for Host { name, address } in &self.hosts {
+        for (name, address) in self.receivers() {
             if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
                 return Err(format!("{name:?} is no name of a host: 1 to {LONGEST_NAME} bytes without control characters"));
             }
-            if !names.insert(name.as_str()) {
+            if !names.insert(name) {
                 return Err(format!("host {name:?} is there twice"));
             }
             let beyond = address.to_bits().wrapping_sub(NETWORK.to_bits());
@@ -144,6 +172,9 @@ impl Plan {
                 if !names.contains(name.as_str()) {
                     return Err(format!("{pair}: there is no host {name:?}"));
                 }
+            }
+            if !self.hosts.iter().any(|host| host.name == *from) {
+                return Err(format!("{pair}: packets of {from:?} are held where it is"));
             }
             if from == to {
                 return Err(format!("{pair}: packets to itself never leave a host"));
@@ -185,6 +216,8 @@ mod tests {
 
     const TWO: &str = r#"{"name": "a", "address": "198.18.0.1"}, {"name": "b", "address": "198.18.0.2"}"#;
 
+    const B: &str = r#""elsewhere": [{"name": "b", "address": "198.18.0.2", "at": "10.0.0.2:30001"}]"#;
+
     #[test]
     fn a_pair_has_its_own_link_and_all_others_have_the_default() {
         let plan = checked(&format!(
@@ -201,6 +234,15 @@ mod tests {
     fn a_plan_that_can_not_be_is_refused_with_its_place() {
         for (hosts, rest, reason) in [
             ("", r#""default": {"delay_us": 5}"#, "it has 0 hosts"),
+            (r#"{"name": "a", "address": "198.18.0.1"}"#, &format!(r#"{B}, "default": {{"delay_us": 5}}"#), "no address `at`"),
+            (TWO, &format!(r#""at": "127.0.0.1:1", {B}, "default": {{"delay_us": 5}}"#), "host \"b\" is there twice"),
+            (
+                r#"{"name": "a", "address": "198.18.0.1"}"#,
+                &format!(
+                    r#""at": "127.0.0.1:1", {B}, "default": {{"delay_us": 5}}, "links": [{{"from": "b", "to": "a", "link": {{"delay_us": 1}}}}]"#
+                ),
+                "are held where it is",
+            ),
             (TWO, r#""default": {}"#, "missing field `delay_us`"),
             (TWO, r#""default": {"delay_us": -1}"#, "invalid value"),
             (TWO, r#""default": {"delay_us": 70000000}"#, "default: delay_us is 70000000"),

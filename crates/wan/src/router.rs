@@ -1,9 +1,9 @@
 //! The router: one thread that reads what hosts send, holds it, and hands it on.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::io::{self, Read};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
@@ -14,6 +14,7 @@ use rustix::time::{
 };
 
 use crate::WanError;
+use crate::elsewhere::dropped;
 use crate::namespace::Network;
 use crate::pair::{Fate, Pair};
 use crate::plan::Plan;
@@ -30,6 +31,7 @@ const MOST_SPARE: usize = 4096;
 const STOP: u64 = u64::MAX;
 const INPUT: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
+const ELSEWHERE: u64 = u64::MAX - 3;
 
 /// A packet on its way. Ordered by when it is due, then by when it was read.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -42,12 +44,20 @@ struct Held {
 
 /// Carries packets until `stop` can be read, or standard input ends where that is a pipe, a socket or a terminal.
 ///
+/// Packets for hosts elsewhere leave by the socket, each in a datagram of its own, when they are due; those that come by it, from the routers
+/// that the plan names, are handed on at once.
+///
 /// # Errors
 /// [`WanError::Router`] where the operating system refuses what a router needs.
-pub fn route(plan: &Plan, networks: &[Network], stop: &UnixStream) -> Result<Statistics, WanError> {
-    let mut router = Router::new(plan, networks, stop).map_err(|source| WanError::Router { what: "its timer and events", source })?;
+pub fn route(plan: &Plan, networks: &[Network], elsewhere: Option<&UdpSocket>, stop: &UnixStream) -> Result<Statistics, WanError> {
+    let mut router =
+        Router::new(plan, networks, elsewhere, stop).map_err(|source| WanError::Router { what: "its timer and events", source })?;
     router.run().map_err(|source| WanError::Router { what: "waiting for packets", source })?;
     let mut statistics = router.statistics;
+    if let Some(socket) = elsewhere {
+        statistics.own_drops.socket_queue =
+            dropped(socket).map_err(|source| WanError::Router { what: "reading a socket's counters", source })?;
+    }
     for network in networks {
         statistics.own_drops.device_queue +=
             network.dropped().map_err(|source| WanError::Router { what: "reading a device's counters", source })?;
@@ -57,6 +67,10 @@ pub fn route(plan: &Plan, networks: &[Network], stop: &UnixStream) -> Result<Sta
 
 struct Router<'a> {
     networks: &'a [Network],
+    elsewhere: Option<&'a UdpSocket>,
+    /// The routers of receivers elsewhere, in the receivers' order.
+    routers: Vec<SocketAddr>,
+    known_routers: HashSet<SocketAddr>,
     by_address: HashMap<[u8; 4], usize>,
     pairs: Vec<Pair>,
     mtu: usize,
@@ -72,12 +86,15 @@ struct Router<'a> {
 }
 
 impl<'a> Router<'a> {
-    fn new(plan: &Plan, networks: &'a [Network], stop: &UnixStream) -> io::Result<Self> {
+    fn new(plan: &Plan, networks: &'a [Network], elsewhere: Option<&'a UdpSocket>, stop: &UnixStream) -> io::Result<Self> {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         let watch = |file: &dyn AsFd, number| epoll::add(&events, file, epoll::EventData::new_u64(number), epoll::EventFlags::IN);
         for (number, network) in networks.iter().enumerate() {
             watch(&network.tun, number as u64)?;
+        }
+        if let Some(socket) = elsewhere {
+            watch(socket, ELSEWHERE)?;
         }
         watch(&timer, TIMER)?;
         watch(&stop, STOP)?;
@@ -86,9 +103,13 @@ impl<'a> Router<'a> {
             Err(error) => return Err(error.into()),
         }
         let pairs = plan.links_by_pair().into_iter().zip(0..).map(|(link, number)| Pair::new(link, plan.seed, number)).collect();
+        let routers: Vec<_> = plan.elsewhere.iter().map(|host| SocketAddr::V4(host.at)).collect();
         Ok(Self {
             networks,
-            by_address: plan.hosts.iter().enumerate().map(|(place, host)| (Ipv4Addr::octets(&host.address), place)).collect(),
+            elsewhere,
+            known_routers: routers.iter().copied().collect(),
+            routers,
+            by_address: plan.receivers().enumerate().map(|(place, (_, address))| (Ipv4Addr::octets(&address), place)).collect(),
             pairs,
             mtu: usize::from(plan.mtu),
             events,
@@ -122,6 +143,7 @@ impl<'a> Router<'a> {
                             return Ok(());
                         }
                     }
+                    ELSEWHERE => self.take_from_elsewhere()?,
                     TIMER => self.timer_ns = None, // set anew each time, which also makes it unreadable
                     from => self.take_from(from as usize)?,
                 }
@@ -162,16 +184,54 @@ impl<'a> Router<'a> {
         Ok(())
     }
 
-    fn take(&mut self, from: usize, packet: Vec<u8>) {
-        let receiver = match packet.first_chunk::<20>() {
+    /// Hands packets on that come from other machines' routers: those have held them as long as is meant.
+    fn take_from_elsewhere(&mut self) -> io::Result<()> {
+        let Some(socket) = self.elsewhere else { return Ok(()) };
+        for _ in 0..READ_AT_ONCE {
+            let mut packet = self.spare.pop().unwrap_or_default();
+            packet.resize(self.mtu, 0);
+            let from = match socket.recv_from(&mut packet) {
+                Ok((bytes, from)) => {
+                    packet.truncate(bytes);
+                    from
+                }
+                Err(error) => {
+                    self.keep_spare(packet);
+                    match error.kind() {
+                        io::ErrorKind::WouldBlock => return Ok(()),
+                        io::ErrorKind::Interrupted => continue,
+                        _ => return Err(error),
+                    }
+                }
+            };
+            match self.receiver(&packet).and_then(|to| self.networks.get(to)) {
+                Some(network) if self.known_routers.contains(&from) => {
+                    match rustix::io::retry_on_intr(|| rustix::io::write(&network.tun, &packet)) {
+                        Ok(_) => self.statistics.from_elsewhere += 1,
+                        Err(_) => self.statistics.own_drops.refused += 1,
+                    }
+                }
+                _ => self.statistics.not_for_a_host += 1,
+            }
+            self.keep_spare(packet);
+        }
+        Ok(())
+    }
+
+    /// The number of the receiver whose address a packet has; none where that is no host's.
+    fn receiver(&self, packet: &[u8]) -> Option<usize> {
+        match packet.first_chunk::<20>() {
             Some(header) if header[0] >> 4 == 4 => self.by_address.get(&header[16..20]).copied(),
             _ => None,
-        };
-        let Some(to) = receiver else {
+        }
+    }
+
+    fn take(&mut self, from: usize, packet: Vec<u8>) {
+        let Some(to) = self.receiver(&packet) else {
             self.statistics.not_for_a_host += 1;
             return self.keep_spare(packet);
         };
-        match self.pairs[from * self.networks.len() + to].fate(now_ns(), packet.len()) {
+        match self.pairs[from * self.by_address.len() + to].fate(now_ns(), packet.len()) {
             Fate::Lost => self.statistics.lost += 1,
             Fate::QueueFull => self.statistics.queue_full += 1,
             Fate::Due(_) if self.held_bytes + packet.capacity() > MOST_HELD_BYTES => self.statistics.own_drops.memory += 1,
@@ -195,13 +255,23 @@ impl<'a> Router<'a> {
             }
             let Some(Reverse(Held { due_ns, to, packet, .. })) = self.held.pop() else { return Ok(()) };
             self.held_bytes -= packet.capacity();
-            match rustix::io::retry_on_intr(|| rustix::io::write(&self.networks[to].tun, &packet)) {
-                Ok(_) => self.statistics.deliver(packet.len(), now - due_ns),
-                Err(_) => self.statistics.own_drops.refused += 1,
+            if self.gave(to, &packet) {
+                self.statistics.deliver(packet.len(), now - due_ns);
+            } else {
+                self.statistics.own_drops.refused += 1;
             }
             self.keep_spare(packet);
         }
         Ok(())
+    }
+
+    /// Gives a packet to its receiver's device, or sends it to its receiver's router. Returns whether that took it.
+    fn gave(&self, to: usize, packet: &[u8]) -> bool {
+        match (self.networks.get(to), self.elsewhere) {
+            (Some(network), _) => rustix::io::retry_on_intr(|| rustix::io::write(&network.tun, packet)).is_ok(),
+            (None, Some(socket)) => socket.send_to(packet, self.routers[to - self.networks.len()]).is_ok(),
+            (None, None) => false,
+        }
     }
 
     fn keep_spare(&mut self, packet: Vec<u8>) {

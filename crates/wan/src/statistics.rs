@@ -19,6 +19,8 @@ pub struct Statistics {
     pub queue_full: u64,
     /// Packets that are for no host of the network, such as those of IPv6.
     pub not_for_a_host: u64,
+    /// Packets that came from routers of other machines and were given to their receivers.
+    pub from_elsewhere: u64,
     /// Packets that the router should have carried and lost itself.
     pub own_drops: OwnDrops,
     /// Number of times that the router looked for work.
@@ -37,6 +39,8 @@ pub struct OwnDrops {
     pub refused: u64,
     /// The router held too much already.
     pub memory: u64,
+    /// The queue of packets from other machines was full before the router read it.
+    pub socket_queue: u64,
 }
 
 /// The summary of [`Statistics`] that is printed at the end.
@@ -49,6 +53,7 @@ pub struct Summary {
     lost_as_planned: u64,
     queue_full_as_planned: u64,
     not_for_a_host: u64,
+    from_elsewhere: u64,
     own_drops: OwnDrops,
     rounds: u64,
     most_held: usize,
@@ -72,6 +77,7 @@ impl Default for Statistics {
             lost: 0,
             queue_full: 0,
             not_for_a_host: 0,
+            from_elsewhere: 0,
             own_drops: OwnDrops::default(),
             rounds: 0,
             most_held: 0,
@@ -101,6 +107,7 @@ impl Statistics {
             lost_as_planned: self.lost,
             queue_full_as_planned: self.queue_full,
             not_for_a_host: self.not_for_a_host,
+            from_elsewhere: self.from_elsewhere,
             own_drops: self.own_drops,
             rounds: self.rounds,
             most_held: self.most_held,

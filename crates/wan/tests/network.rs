@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -187,7 +188,7 @@ fn a_connection_takes_the_planned_delay_of_both_ways() {
         let statistics = wan.end();
         assert!(server.wait().unwrap().signal() == Some(9), "a program ends with its network");
         assert!(statistics["packets"].as_u64().unwrap() >= 10 * 3, "{statistics}");
-        assert_eq!(statistics["own_drops"], json!({"device_queue": 0, "refused": 0, "memory": 0}));
+        assert_eq!(statistics["own_drops"], json!({"device_queue": 0, "refused": 0, "memory": 0, "socket_queue": 0}));
         assert!(statistics["lateness_us"]["max"].as_f64() >= statistics["lateness_us"]["median"].as_f64());
     });
 }
@@ -204,7 +205,56 @@ fn bytes_arrive_intact_over_a_way_that_loses_and_jitters_and_no_faster_than_its_
         assert!(took.iter().all(|us| *us >= fastest_us), "{took:?} us for what takes {fastest_us} us at least");
         let statistics = wan.end();
         assert!(statistics["lost_as_planned"].as_u64() > Some(0), "{statistics}");
-        assert_eq!(statistics["own_drops"], json!({"device_queue": 0, "refused": 0, "memory": 0}));
+        assert_eq!(statistics["own_drops"], json!({"device_queue": 0, "refused": 0, "memory": 0, "socket_queue": 0}));
+    });
+}
+
+#[test]
+fn hosts_of_two_routers_are_one_network() {
+    as_each_user(|place| {
+        let [one, other, stranger] = [(); 3].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let [at_one, at_other] = [one, other].map(|socket| socket.local_addr().unwrap().to_string()); // free again behind this line
+        let (a, b, c) = ("198.18.0.1", "198.18.0.2", "198.18.0.3");
+        let Some(first) = Wan::start(
+            place,
+            &json!({
+                "mtu": 1400, "default": {"delay_us": 1_000}, "at": at_one, "hosts": [{"name": "a", "address": a}, {"name": "c", "address": c}],
+                "elsewhere": [{"name": "b", "address": b, "at": at_other}],
+                "links": [{"from": "a", "to": "b", "link": {"delay_us": 20_000}}, {"from": "a", "to": "c", "link": {"delay_us": 5_000}}]
+            }),
+        ) else {
+            return;
+        };
+        let second = Wan::start(
+            place,
+            &json!({
+                "mtu": 1400, "default": {"delay_us": 35_000}, "at": at_other, "hosts": [{"name": "b", "address": b}],
+                "elsewhere": [{"name": "a", "address": a, "at": at_one}, {"name": "c", "address": c, "at": at_one}]
+            }),
+        )
+        .unwrap();
+        let (_server, _) = second.probe_ready("b", &SERVE);
+        let (_near, _) = first.probe_ready("c", &["serve", "198.18.0.3:3000"]);
+        for (host, server, planned_us) in
+            [("a", "198.18.0.2:3000", 55_000), ("c", "198.18.0.2:3000", 36_000), ("a", "198.18.0.3:3000", 6_000)]
+        {
+            let took = numbers(&first.probe(host, &["connect", server, "--times", "3"]));
+            assert!(took.iter().all(|us| *us >= planned_us), "{host}: {took:?} us where at least {planned_us} were planned");
+        }
+        assert_eq!(numbers(&first.probe("a", &["fetch", "198.18.0.2:3000", "--bytes", "300000"])).len(), 1);
+        // A packet to a host, from who is no router of the network.
+        let mut forged = [0_u8; 28];
+        forged[0] = 0x45;
+        forged[16..20].copy_from_slice(&[198, 18, 0, 2]);
+        stranger.send_to(&forged, &at_other).unwrap();
+        sleep(Duration::from_millis(200));
+        let (of_first, of_second) = (first.end(), second.end());
+        for (statistics, sent) in [(&of_second, &of_first), (&of_first, &of_second)] {
+            let came = statistics["from_elsewhere"].as_u64().unwrap();
+            assert!(came > 20 && came <= sent["packets"].as_u64().unwrap(), "{statistics}");
+            assert_eq!(statistics["own_drops"], json!({"device_queue": 0, "refused": 0, "memory": 0, "socket_queue": 0}));
+        }
+        assert!(of_second["not_for_a_host"].as_u64() > Some(0), "the stranger's: {of_second}");
     });
 }
 

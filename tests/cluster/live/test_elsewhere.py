@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.launching import MARK
 from slotmark.compare import compare
 from slotmark.run import check_run, open_run
-from tests.cluster.live.machine import skip_without_programs, stand_in_recipe
+from tests.cluster.live.machine import skip_without_programs, skip_without_router, stand_in_recipe
 from tests.conftest import slotmark
 from tests.engine import ray_cluster
 from tests.engine.ray_cluster import Cluster, waited
@@ -51,6 +52,7 @@ def options(hosts: Path, out: Path, *more: str) -> list[str]:
 def test_a_cluster_on_two_machines_is_the_run_of_all_its_logs(cluster: Cluster, bed: Path, tmp_path: Path) -> None:
     """Our own nodes under load; each machine reads its logs, and the tables are the bytes of one that has all of them."""
     skip_without_programs()
+    skip_without_router()
     out = tmp_path / "live"
     done = cluster.slotmark(
         "cluster", "run", bed, "--node", "slotmark", "--for", "12s", *options(hosts_file(tmp_path), out)
@@ -58,7 +60,25 @@ def test_a_cluster_on_two_machines_is_the_run_of_all_its_logs(cluster: Cluster, 
     assert done.returncode == 0, done.stderr
     check_run(out)
     run = open_run(out)
-    assert run.manifest.parameters["network"] == "machines"
+    assert run.manifest.parameters["network"] == "wan within machines"
+    assert run.manifest.observed["router, packets"] > 100
+    assert run.manifest.observed["router, lost by itself"] == 0
+    latencies = latencies_of(bed)
+    plans = [json.loads(plan.read_text()) for plan in sorted((tmp_path / "work").glob("*/wan.json"))]
+    assert [[host["name"] for host in plan["hosts"]] for plan in plans] == [
+        ["node-0", "node-2", "generator"],
+        ["node-1", "node-3"],
+    ]
+    for plan in plans:
+        near = {host["name"] for host in plan["hosts"]}
+        held = {(one["from"], one["to"]): one["link"]["delay_us"] for one in plan["links"]}
+        for (sender, receiver), latency_ns in latencies.items():
+            if sender in near:
+                assert held[sender, receiver] == (latency_ns // 1000 if receiver in near else 0)
+    # By the links between machines nothing is held: a message takes less than the bed's 45 ms and more.
+    least = {(row["sender"], row["receiver"]): row["least_ns"] for row in run.table("least_differences").to_pylist()}
+    assert least["node-0", "node-1"] < latencies["node-0", "node-1"]
+    assert all(least[pair] >= latency for pair, latency in latencies.items() if pair in least and is_near(*pair))
     kinds = {warning.kind for warning in run.manifest.warnings}
     assert not kinds & {
         "machine_lost",
@@ -108,6 +128,22 @@ def test_a_cluster_on_two_machines_is_the_run_of_all_its_logs(cluster: Cluster, 
     assert not left(cluster)
 
 
+def latencies_of(bed: Path) -> dict[tuple[str, str], int]:
+    """The latencies of the bed's links, both ways, in ns."""
+    known = read_bed(bed)
+    names = [host.name for host in known.hosts]
+    return {
+        (names[one], names[other]): link.latency_ns
+        for link in known.links
+        for one, other in ((link.producer, link.follower), (link.follower, link.producer))
+    }
+
+
+def is_near(one: str, other: str) -> bool:
+    """Returns whether two hosts are on one machine."""
+    return int(one[-1]) % 2 == int(other[-1]) % 2
+
+
 def left(cluster: Cluster) -> list[str]:
     """Processes that a live cluster has started and that still run on the machines."""
     parts = ("slotmark-node", "stand_in.py", "measure.supervised", "live.waking", "sleep 9731")
@@ -129,6 +165,8 @@ def begin(cluster: Cluster, bed: Path, tmp_path: Path, node: str, *more: str) ->
         "--for",
         "3min",
         "--no-workload",
+        "--network",
+        "loopback",  # hosts have the network of their machine, by which processes are found
         "--start-in",
         "3s",
         *options(hosts_file(tmp_path), tmp_path / "live", *more),
@@ -219,6 +257,7 @@ def session(cluster: Cluster, bed: Path, tmp_path: Path, *more: str) -> "subproc
     """A session of two nodes, which are the same."""
     node = str(tmp_path / "stand-in")
     nodes = ["--node", f"old={node}", "--node", f"new={node}", "--rounds", "2", "--for", "5s", "--no-workload"]
+    nodes += ["--network", "loopback"]
     words = options(tmp_path / "hosts.toml", tmp_path / "runs", "--start-in", "3s", *more)
     return cluster.begin("cluster", "run", bed, *nodes, *words)
 
@@ -237,6 +276,10 @@ def test_nodes_are_mixed_over_the_hosts_of_two_machines_and_swapped(
     assert sorted(first.values()) == ["new", "new", "old", "old"]
     assert all(second[host] != name for host, name in first.items())
     assert {len(run.table("machines")) for run in runs} == {2}
+    for run in runs:
+        assert run.manifest.parameters["network"] == "machines"
+        (unlike,) = (one.text for one in run.manifest.warnings if one.kind == "no_latencies_within")
+        assert "node-0 and node-2, node-1 and node-3." in unlike
     assert len({run.manifest.session for run in runs}) == 1
     assert said.count("Ray cluster 198.18.0.1:6379") == 1  # what it has is printed once for all runs
     assert all(f"{run.path.name}: logs in " in said for run in runs)
@@ -261,7 +304,7 @@ def test_a_session_in_turns_on_two_machines_that_was_cut_goes_on(cluster: Cluste
     hosts.write_text(text.replace('"b"', '"a"'))
     said = (other := session(cluster, bed, tmp_path, "--resume")).communicate(timeout=240)[1]
     assert other.returncode == 2
-    assert "not the session that was cut: 'network' was machines, is wan" in said
+    assert "not the session that was cut: 'network' was machines, is loopback" in said
     assert "the file of hosts" in said
     hosts.write_text(text)
     resumed = session(cluster, bed, tmp_path, "--resume")

@@ -187,10 +187,10 @@ def _visited(ray: Any, visit: Visit) -> list[tuple[Clock | None, list[str]]]:
     strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
     visitor = ray.remote(visitor_class())
     visitors = []
-    for node, programs, ports in visit.hosts:
+    for node, *wanted in visit.hosts:
         only = strategies.NodeAffinitySchedulingStrategy(node, soft=False)
         one = visitor.options(num_cpus=0, scheduling_strategy=only).remote()
-        visitors.append((one, one.missing.remote(programs, ports)))
+        visitors.append((one, one.missing.remote(*wanted)))
     found: list[tuple[Clock | None, list[str]]] = []
     for one, missing in visitors:
         try:

@@ -26,9 +26,9 @@ class Made(msgspec.Struct, frozen=True):
 
 
 class Visit(msgspec.Struct, frozen=True):
-    """Asks the driver to look at nodes: by id, the programs and the ports that a host there must have."""
+    """Asks the driver to look at nodes: by id, the programs and the ports that a host there must have, and whether it shares its machine."""
 
-    hosts: list[tuple[str, list[str], list[int]]]
+    hosts: list[tuple[str, list[str], list[int], bool]]
 
 
 class Visited(msgspec.Struct, frozen=True):

@@ -112,7 +112,8 @@ def visitor_class() -> type:
 
             return time.time_ns()
 
-        def missing(self, programs: list[str], ports: list[int]) -> list[str]:
+        def missing(self, programs: list[str], ports: list[int], shares: bool) -> list[str]:
+            import os  # noqa: PLC0415 - of the node that is asked
             import shutil  # noqa: PLC0415 - of the node that is asked
             import socket  # noqa: PLC0415
 
@@ -123,6 +124,10 @@ def visitor_class() -> type:
                         tried.bind(("0.0.0.0", port))
                 except OSError as error:
                     wrong.append(f"port {port}: {error.strerror}")
+            if shares and not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+                wrong.append(
+                    "/dev/net/tun can't be opened, so hosts that share this machine have no latencies between them"
+                )
             return wrong
 
     return Visitor

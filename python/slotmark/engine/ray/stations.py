@@ -1,6 +1,7 @@
 """Named hosts, each a node of a Ray cluster: a look at them, and processes on them."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,8 +34,15 @@ def hosts_found(wanted: Mapping[str, Wanted], folder: Path) -> tuple[Cluster, li
     with connected(folder) as (driver, cluster):
         places = {name: matching(one.labels, [node.labels for node in cluster.nodes]) for name, one in wanted.items()}
         visited = [name for name, found in places.items() if len(found) == 1 and not cluster.nodes[found[0]].fault]
+        at = {name: places[name][0] for name in visited}
+        shared = Counter(at.values()) if len(set(at.values())) > 1 else Counter[int]()
         driver.send(
-            Visit([(cluster.nodes[places[name][0]].id, wanted[name].programs, wanted[name].ports) for name in visited])
+            Visit(
+                [
+                    (cluster.nodes[place].id, wanted[name].programs, wanted[name].ports, shared[place] > 1)
+                    for name, place in at.items()
+                ]
+            )
         )
         while (answer := driver.received()) is None:
             pass

@@ -15,7 +15,7 @@ from slotmark.benches.cluster.finishing import MeasuredHere
 from slotmark.benches.cluster.ingested import Ingested
 from slotmark.benches.cluster.live.cluster import Cluster, DiedError, Progress
 from slotmark.benches.cluster.live.elsewhere import Reach, site_of
-from slotmark.benches.cluster.live.launching import WanStatistics
+from slotmark.benches.cluster.live.launching import WanStatistics, in_all
 from slotmark.benches.cluster.live.memory import Memory, memory_left
 from slotmark.benches.cluster.live.part import Part, Sampled, ShortMemoryError
 from slotmark.benches.cluster.live.placing import asked, host_nodes, hosts_file
@@ -110,7 +110,7 @@ def run_live(
         lead_s = math.ceil(_LEAD_S + _LEAD_PER_HOST_S * len(bed.hosts) + _genesis_lead_s(request.bed))
         start_s = math.ceil(time.time() + site.before_s) + (request.start_within_s or lead_s)
         target = request.turn.name if request.turn else listed(sorted({one.name for one in site.placed.values()}))
-        folder = make_rundir(request, start_s, target, loopback=site.network != "wan")
+        folder = make_rundir(request, start_s, target, loopback=not site.emulated)
         kept = False
         try:
             with site.begun(folder):
@@ -129,7 +129,7 @@ def run_live(
                 finally:
                     kept = kept or cluster.measures
                 cluster.stop()
-                statistics = next(iter(site.machines.each(Part.end_network).values()), None)
+                statistics = in_all(site.machines.each(Part.end_network).values())
             here = _measured_here(request, site, cluster, statistics, cut, noted)
             run, ingested = site.ingest(IngestRequest(logs=[str(folder)], out=request.out, target=target), here)
         except BaseException:

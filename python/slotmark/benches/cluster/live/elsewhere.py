@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -21,7 +22,7 @@ from slotmark.benches.cluster.live.machines import Machines, There
 from slotmark.benches.cluster.live.memory import Memory
 from slotmark.benches.cluster.live.part import Part, Setup
 from slotmark.benches.cluster.live.placing import Asked, Placed, hosts_file
-from slotmark.benches.cluster.live.plan import Request, wan_plan
+from slotmark.benches.cluster.live.plan import GENERATOR, Request, plan_of_machine, wan_plan
 from slotmark.benches.cluster.live.remote import CHUNK_BYTES, TABLES, Remote, supervised
 from slotmark.benches.cluster.live.rundir import LOOPBACK
 from slotmark.benches.cluster.live.site import OneMachine, Own
@@ -29,10 +30,11 @@ from slotmark.benches.cluster.log_pieces import merged_accounts
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.engine.hosts import FOLDER, Wanted
 from slotmark.engine.station import Station
-from slotmark.errors import ArgumentError, BedError, LogError, TargetError
+from slotmark.errors import BedError, LogError, TargetError
+from slotmark.metrics.catalogue import catalogue
 from slotmark.run import MachineFacts, Run, machine_warnings
 from slotmark.warnings import Warning
-from slotmark.words import counted, listed
+from slotmark.words import listed
 
 Reach = Callable[[Mapping[str, Wanted], Callable[[], Any]], AbstractContextManager[Mapping[str, Station]]]
 """Reaches the machines of hosts: starts a process on each by calling a function there, and gives each host the station of its machine."""
@@ -57,6 +59,9 @@ MACHINES_SCHEMA = pa.schema(
 
 MACHINES = "machines"
 """The network of hosts on several machines: nothing is emulated."""
+
+WITHIN = "wan within machines"
+"""The network of hosts on several machines, of which those on one machine have the links of the bed between them."""
 
 _ALL_OF_BED = ("bed.json", "meta.json", "genesis/genesis.*.json")
 """Files that every machine gets of the bed."""
@@ -87,7 +92,7 @@ class Elsewhere:
         on_remark: Called with remarks for the user.
 
     Raises:
-        ArgumentError: The network can't be one of several machines.
+        BedError: The profile has no network that can be emulated.
         TargetError: There is no such node on a machine.
     """
 
@@ -109,13 +114,15 @@ class Elsewhere:
         self.clocks: dict[str, list[Offset]] = {}
         self._beside_s = min(BESIDE_S, max(BESIDE_LEAST_S, BESIDE_SHARE * request.seconds))
         self.before_s = _SETTLE_S + self._beside_s
-        several = len(self._stations) > 1
-        if several and request.network == "loopback":
-            raise ArgumentError(
-                f"--network loopback: hosts are on {counted(len(self._stations), 'machine')}. Leave it out: they reach each other by the network between these."
-            )
-        self.network = MACHINES if several else request.network
-        self._plan = wan_plan(bed, request.seed) if self.network == "wan" else None
+        names = [host.name for host in bed.hosts]
+        links = {frozenset((names[link.follower], names[link.producer])) for link in bed.links}
+        self._near = sorted(" and ".join(sorted(link)) for link in links if len({of_host[name] for name in link}) == 1)
+        self._links = len(links)
+        self.network: str = request.network
+        if len(self._stations) > 1:
+            self.network = WITHIN if self._near and request.network == "wan" else MACHINES
+        self.emulated = self.network in ("wan", WITHIN)
+        self._plan = wan_plan(bed, request.seed) if self.emulated else None
         self.addresses = {host.name: self._address(host) for host in bed.hosts}
         self.placed = self.place(asked)
         self._facts = self.machines.each(Remote.facts)
@@ -138,7 +145,20 @@ class Elsewhere:
     def _address(self, host: Host) -> str:
         if self.network == MACHINES:
             return self._asked[host.name].wanted.address or self._stations[self.machines.of(host.name)].address
-        return LOOPBACK if self._plan is None else host.host_addr
+        return host.host_addr if self.emulated else LOOPBACK
+
+    def _plan_of(self, name: str) -> dict[str, Any] | None:
+        """Returns the plan of a machine's router; None where it has none."""
+        if self._plan is None or self.network != WITHIN:
+            return self._plan
+        machines = {host.name: self.machines.of(host.name) for host in self._bed.hosts}
+        ports: dict[str, int] = {}
+        for host in self._bed.hosts:
+            ports.setdefault(machines[host.name], host.port)
+        machines[GENERATOR] = machines[self._bed.hosts[0].name]
+        places = {one: f"{socket.gethostbyname(self._address_of(one))}:{port}" for one, port in ports.items()}
+        routers = {host: places[one] for host, one in machines.items()}
+        return plan_of_machine(self._plan, {host for host, one in machines.items() if one == name}, routers)
 
     def _by_machine(self, of_hosts: Mapping[str, Any]) -> dict[str, tuple[Any]]:
         return {
@@ -206,7 +226,7 @@ class Elsewhere:
                     placed={host: one for host, one in self.placed.items() if self.machines.of(host) == name},
                     addresses=self.addresses,
                     magic=self._bed.genesis.network_magic,
-                    plan=self._plan,
+                    plan=self._plan_of(name),
                 ),
             )
             for name in self.machines.names
@@ -262,6 +282,10 @@ class Elsewhere:
             raise TargetError(
                 f"all machines were lost, as {name}: {why.removesuffix('.')}. Nothing of the run can be read."
             )
+        unlike: list[Warning] = []
+        if self.network == MACHINES and self._near:
+            links = {"near": len(self._near), "of": self._links, "links": self._near}
+            unlike = [catalogue("cluster").warning("no_latencies_within", **links)]
         beside, several = list(self.beside.values()), len(self._stations) > 1
         of_clocks = clock_warnings(self.clocks, self._reference) if several else []
         clocks = {name: bounds(found) for name, found in self.clocks.items()} | {self._reference: Bounds(0, 0)}
@@ -281,6 +305,7 @@ class Elsewhere:
                 *(one for name, facts in self._facts.items() for one in _named(machine_warnings(facts), name)),
                 *(one for name, of in self.beside.items() for one in beside_warnings(name, of)),
                 *of_clocks,
+                *unlike,
             ],
             clocks={host.name: known for host in self._bed.hosts if (known := clocks.get(self.machines.of(host.name)))},
         )

@@ -6,7 +6,7 @@ import resource
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -111,6 +111,24 @@ class WanStatistics(msgspec.Struct, frozen=True):
             **{f"router, late by in the {name}, us": round(late[key], 3) for name, key in _LATE.items() if key in late},
             "router, CPU s": round(self.cpu_us / 1e6, 3),
         }
+
+
+def in_all(found: Iterable[WanStatistics | None]) -> WanStatistics | None:
+    """The statistics of the routers of several machines: counts of all, and the lateness of the latest. None where one is missing or there is none."""
+    every = list(found)
+    known = [one for one in every if one is not None]
+    if not known or len(known) < len(every):
+        return None
+    late = [one.lateness_us for one in known if one.lateness_us]
+    return WanStatistics(
+        duration_us=max(one.duration_us for one in known),
+        **{
+            name: sum(getattr(one, name) for one in known)
+            for name in ("cpu_us", "packets", "bytes", "lost_as_planned", "queue_full_as_planned")
+        },
+        own_drops={cause: sum(one.own_drops[cause] for one in known) for cause in known[0].own_drops},
+        lateness_us={figure: max(one[figure] for one in late) for figure in late[0]} if late else None,
+    )
 
 
 class Wan:

@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -88,7 +88,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             parse=lambda _flag, named: place(named),
         ),
     ]
-    network: Annotated[Network, Option("Latencies of the bed, in a network emulated in user space; or none.")] = "wan"
+    network: Annotated[
+        Network,
+        Option("Latencies of the bed, in a network emulated in user space; or none. Between machines none are added."),
+    ] = "wan"
     on_death: Annotated[OnDeath, Option("What to do when a node ends by itself.")] = "stop"
     start_within_s: Annotated[
         int,
@@ -241,4 +244,32 @@ def wan_plan(bed: "Bed", seed: int) -> dict[str, Any]:
             for host in bed.hosts
             for a, b in ((GENERATOR, host.name), (host.name, GENERATOR))
         ],
+    }
+
+
+JOINED_MTU = 1_400
+"""The largest packet of hosts whose machines have each other's packets: between machines it is inside another one, of 1,500 bytes."""
+
+
+def plan_of_machine(plan: Mapping[str, Any], own: Collection[str], routers: Mapping[str, str]) -> dict[str, Any]:
+    """The part of a plan that a machine's router has: between its own hosts as it is; to others nothing is added to what the way there is.
+
+    Args:
+        plan: Of all hosts.
+        own: The hosts of the machine.
+        routers: The address of the router of each host's machine.
+    """
+    hosts = {host["name"]: host for host in plan["hosts"]}
+    links = [
+        link if link["to"] in own else {**link, "link": {"delay_us": 0}}
+        for link in plan["links"]
+        if link["from"] in own
+    ]
+    return {
+        **plan,
+        "mtu": JOINED_MTU,
+        "at": next(routers[name] for name in hosts if name in own),
+        "hosts": [host for name, host in hosts.items() if name in own],
+        "elsewhere": [{**host, "at": routers[name]} for name, host in hosts.items() if name not in own],
+        "links": links,
     }

@@ -34,6 +34,7 @@ class Site(Protocol):
         placed: The node of each host.
         addresses: Where each host listens.
         network: What the manifest has of the network.
+        emulated: Whether hosts have networks of their own, with the addresses that the bed has.
         before_s: Time between the beginning of the parts and the start of nodes.
         facts: Facts about the machine of each host, from before the run.
     """
@@ -43,6 +44,7 @@ class Site(Protocol):
     placed: dict[str, Placed]
     addresses: dict[str, str]
     network: str
+    emulated: bool
     before_s: float
     facts: dict[str, MachineFacts]
 
@@ -119,6 +121,7 @@ class OneMachine:
         self.facts = dict.fromkeys((host.name for host in bed.hosts), machine_facts())
         self.placed = self.place(asked)
         self._plan = wan_plan(bed, request.seed) if request.network == "wan" else None
+        self.emulated = self._plan is not None
         self.addresses = {host.name: LOOPBACK if self._plan is None else host.host_addr for host in bed.hosts}
         if ended := end_leftovers():
             on_remark(f"{len(ended):,} processes were left by a live run that was killed; they were ended.")

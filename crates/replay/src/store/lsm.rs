@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fjall::compaction::Leveled;
-use fjall::config::{BlockSizePolicy, PinningPolicy};
+use fjall::config::PinningPolicy;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode, Readable as _, Snapshot};
 
 use super::on_disk::{Change, Disk, OnDisk};
@@ -81,8 +81,6 @@ fn options() -> KeyspaceCreateOptions {
         .index_block_partitioning_policy(PinningPolicy::all(false))
         .filter_block_pinning_policy(PinningPolicy::all(true))
         .filter_block_partitioning_policy(PinningPolicy::all(false))
-        // A block of 4 KiB lies on two pages nearly always, one of 2 KiB on one and a half.
-        .data_block_size_policy(BlockSizePolicy::all(2_048))
         // What is written out or merged at a time is what others may have to wait for.
         .max_memtable_size(WRITTEN_TOGETHER)
         .compaction_strategy(Arc::new(Leveled::default().with_table_target_size(WRITTEN_TOGETHER)))

@@ -75,8 +75,8 @@ def words_of(request: msgspec.Struct) -> list[str]:
     return [*arguments, *options]
 
 
-SeedOption = Annotated[int, Option("Of the order within rounds.", least=0)]
-ResumeOption = Annotated[bool, Option("Go on with the session in -o that was cut: its finished rounds are kept.")]
+SeedOption = Annotated[int, Option("Seed of the order within rounds.", least=0)]
+ResumeOption = Annotated[bool, Option("Continue the interrupted session in -o; its finished rounds are kept.")]
 
 
 def duration_us(option: str, text: str) -> float:

@@ -82,7 +82,7 @@ def outliers(subject: str, rounds: Sequence[str]) -> Warning:
     return Warning(
         "outliers",
         f"Round{plural} {which} lie{'' if plural else 's'} more than 3 scaled MADs from the median rate. Kept in every figure; "
-        "look for what else ran on the machine, or run more rounds.",
+        "look for other work on the machine, or run more rounds.",
         subject,
     )
 
@@ -100,7 +100,7 @@ def insecure_ray() -> Warning:
     """Work that was done by a Ray cluster which wasn't asked to be closed to others."""
     return Warning(
         "insecure_ray",
-        "Done with --insecure-ray: the Ray cluster need not have asked for a token, so whoever reached it could change what is shown here.",
+        "Done with --insecure-ray: the Ray cluster may not require a token, so anybody who can reach it could change these results.",
     )
 
 
@@ -108,8 +108,8 @@ def resumed(rounds: Sequence[int]) -> Warning:
     """A session that was cut after these rounds and went on later."""
     return Warning(
         "resumed",
-        f"The session was cut after round {', '.join(map(str, rounds))} and resumed later: the machine's state may have been another before and "
-        "after. Ratios are of one round each, so they stand; levels include that difference.",
+        f"The session was interrupted after round {', '.join(map(str, rounds))} and resumed later: the machine's state may differ before and "
+        "after. Each ratio is of one round, so ratios aren't affected; levels include that difference.",
     )
 
 
@@ -117,7 +117,7 @@ def machine_loaded(load: float, cores: int) -> Warning:
     """Other work was running when the measurement began."""
     return Warning(
         "machine_loaded",
-        f"The load average was {fixed(load, 2)} on {cores} cores before the measurement: something else was running. "
+        f"The load average was {fixed(load, 2)} on {cores} cores before the measurement: other work was running. "
         "Stop it and run again.",
     )
 
@@ -155,8 +155,8 @@ def one_run_a_side() -> Warning:
     """A side of one run."""
     return Warning(
         "one_run_a_side",
-        "Run once: intervals cover what varies inside a run (from block to block, from slot to slot, from host to host), not what differs "
-        "between two runs of one build. Verdicts are conditional on these runs: a difference may be the run's, not the target's. "
+        "Run once: intervals cover variation within a run (between blocks, slots or hosts), not variation "
+        "between runs of one build. Verdicts are conditional on these runs: a difference may come from the run, not from the target. "
         f"Run each build {ENOUGH_RUNS} times and name all runs of it, with commas.",
     )
 
@@ -178,8 +178,8 @@ def drifting_rounds(subject: str, correlation: float, p: float) -> Warning:
     """Ratios of consecutive rounds resemble each other; their lag-1 autocorrelation, and the p-value of none."""
     return Warning(
         "drifting_rounds",
-        f"The ratio of a round resembles that of the round before (autocorrelation {fixed(correlation, 2)}, p {p_value(p)}): something drifted that does "
-        "not touch both targets alike. Intervals are wider for it. Find what else ran, or run again with more rounds.",
+        f"The ratios of consecutive rounds are correlated (autocorrelation {fixed(correlation, 2)}, p {p_value(p)}): something drifted that does "
+        "not affect both targets in the same way. Intervals are wider because of it. Look for other work on the machine, or run again with more rounds.",
         subject,
     )
 
@@ -188,7 +188,7 @@ def one_process_compared() -> Warning:
     """A side with one process."""
     return Warning(
         "one_process",
-        "One process: intervals cover what varies inside it only, and no verdict about the build is given. Record at least 5 per build.",
+        "One process: intervals cover only variation within it, and there is no verdict about the build. Record at least 5 per build.",
     )
 
 
@@ -196,14 +196,17 @@ def two_processes() -> Warning:
     """A side with two processes."""
     return Warning(
         "two_processes",
-        "Two processes: they agree too often by chance to show how far others would differ, and no verdict about the build is given. "
+        "Two processes: they agree too often by chance to show how much others would differ, and there is no verdict about the build. "
         "Record at least 5 per build.",
     )
 
 
 def thin_quantiles(quantiles: Sequence[str], needed: int) -> Warning:
     """Quantiles that rest on few blocks."""
-    return Warning("thin_quantiles", f"Resting on fewer than {needed} blocks: the quantiles {', '.join(quantiles)}.")
+    return Warning(
+        "thin_quantiles",
+        f"Fewer than {needed} blocks are beyond the quantiles {', '.join(quantiles)}: these are imprecise.",
+    )
 
 
 def lacking(metric: str) -> Warning:
@@ -215,7 +218,7 @@ def not_interleaved(order: str) -> Warning:
     """Targets that weren't recorded in turns; ``order`` has how that is known."""
     return Warning(
         "not_interleaved",
-        f"{order[:1].upper()}{order[1:]}: what the machine drifted in between is part of the difference, and no verdict is given. Measure both in one "
+        f"{order[:1].upper()}{order[1:]}: a drift of the machine in between is part of the difference, and there is no verdict. Measure both in one "
         "session, or record them in turns and import them with one --session, or with a study file that has interleaved = true.",
     )
 

@@ -95,7 +95,7 @@ def test_ctrl_c_leaves_finished_rounds_alone(tmp_path: Path) -> None:
         going.send_signal(signal.SIGINT)
         _, said = going.communicate()
     assert going.returncode == 130, said
-    assert "1 round finished and kept: the same with --resume goes on" in said
+    assert "1 round finished and kept: the same command with --resume continues" in said
     assert "Traceback" not in said
     assert sorted(str(path.relative_to(out)) for path in out.glob("*/*")) == ["a/round-1", "b/round-1"]
     assert {path.name for path in out.iterdir()} == {"a", "b", FILE}

@@ -77,7 +77,7 @@ def test_clocks_that_are_right_are_no_warning_and_one_that_is_not_is(tmp_path: P
     assert warned(good) == {}
     (text,) = warned(bad).values()
     assert "these clocks are more than 5 ms from that of node-" in text
-    assert "node-5 (+" in text and "node-4" not in text.partition("middle:")[2]
+    assert "node-5 (+" in text and "node-4" not in text.partition("median clock:")[2]
     assert "--correct-clocks" in text
 
 
@@ -107,9 +107,7 @@ def test_corrected_clocks_give_the_times_of_the_others_and_the_tables_stay(tmp_p
         for key, ns in times[before].items():
             assert times[after][key] == (None if ns is None else ns - shifts[key[0]])
     assert corrected.manifest.parameters["clocks"] == "corrected"
-    assert (
-        "times of these hosts are read as if their clocks were that of node-" in warned(corrected)["clocks_corrected"]
-    )
+    assert "times of these hosts are converted to the clock of node-" in warned(corrected)["clocks_corrected"]
 
 
 def test_the_command_corrects_and_takes_a_limit(tmp_path: Path) -> None:
@@ -195,7 +193,7 @@ def test_logs_without_connections_leave_clocks_unknown(tmp_path: Path) -> None:
     assert run.manifest.tables["connections"] == run.manifest.tables["least_differences"] == 0
     assert warned(run).keys() == {"clocks_unknown"}
     assert (
-        "of any host are off is not known: log lines of headers and blocks don't name the connection"
+        "of any host are not known: log lines of headers and blocks don't name the connection"
         in warned(run)["clocks_unknown"]
     )
 
@@ -214,7 +212,7 @@ def test_a_host_that_only_listens_has_bounds_on_one_side(tmp_path: Path) -> None
     run, _ = ingest(IngestRequest(logs=[str(cluster.write(tmp_path / "logs"))], out=tmp_path / "run"))
     row = clocks(run)["node-2"]
     assert (row["offset_ns"], row["low_ns"], row["high_ns"]) == (None, None, 7 * MS)
-    assert "the clocks of node-2 are off is not known" in warned(run)["clocks_unknown"]
+    assert "The errors of the clocks of node-2 are not known" in warned(run)["clocks_unknown"]
 
 
 def test_a_clock_that_is_set_during_the_run_is_told_of(tmp_path: Path) -> None:
@@ -224,7 +222,7 @@ def test_a_clock_that_is_set_during_the_run_is_told_of(tmp_path: Path) -> None:
         ahead_ms = {2: 200.0} if number >= 4 else {}
         exchange(cluster, a, b, f"b{number}", 20_000.1 * number + 15_000, (5, 5), addressed, ahead_ms)
     run, _ = ingest(IngestRequest(logs=[str(cluster.write(tmp_path / "logs"))], out=tmp_path / "run"))
-    assert "fit by no one setting of the clocks of node-2:" in warned(run)["clocks_moved"]
+    assert "No constant difference of the clocks of node-2 fits" in warned(run)["clocks_moved"]
     assert clocks(run)["node-2"]["offset_ns"] is None
     assert clocks(run)["node-1"]["offset_ns"] is not None
 

@@ -132,7 +132,7 @@ def test_messages_that_nobody_knows_are_one_warning_and_those_of_a_real_node_are
     ):
         made.raw(1, ts(60), line(ts(60), name, {"kind": "x"}, "node-1"))
     warned = warned_of(ingested(made.write(tmp_path / "logs"), tmp_path / "run")[0])
-    assert warned["unknown_messages"].startswith("2 lines are of messages")
+    assert warned["unknown_messages"].startswith("2 lines have messages")
     assert "Consensus.LeiosKernel (1), LeiosFetch (1)" in warned["unknown_messages"]
     clean = warned_of(ingested(cluster().write(tmp_path / "clean"), tmp_path / "run2")[0])
     assert not {"unknown_messages", "traces_limited", "unread_logs"} & clean.keys()

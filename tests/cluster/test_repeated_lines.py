@@ -70,7 +70,7 @@ def test_pieces_that_overlap(tmp_path: Path, plain: Run, overlap: int, *, packed
     assert warned_of(run) == []
     (text,) = warned(run)
     assert text.startswith(
-        f"{overlap:,} log lines were left out, because the log of their host has the same line before: on node-1."
+        f"{overlap:,} log lines were left out, because the log of their host has the same line earlier: on node-1."
     )
 
 

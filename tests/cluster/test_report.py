@@ -98,7 +98,7 @@ def test_several_runs_of_a_side_are_compared_by_their_means(tmp_path: Path) -> N
     assert not [warning for warning in comparison.all_warnings if warning.kind == "one_run_a_side"]
     (row,) = [row for row in comparison.rows if row.metric.id == "forge_ticked"]
     assert [summary.runs for summary in row.summaries if summary] == [2, 2]
-    assert "Else the run is the unit" in markdown(comparison_document(comparison))
+    assert "Otherwise the run is the unit" in markdown(comparison_document(comparison))
 
 
 def test_the_page_draws_offline_and_a_run_can_be_switched_off(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def done(*arguments: str | Path) -> str:
 def compared(first: Path, second: Path, out: Path, last_slot: str) -> None:
     """Compares two short runs; their report has blocks, and the warning."""
     words = done("compare", first, second, "-o", out)
-    assert "The run ended before what the profile's EpochGEq 2 would have analysed" in words
+    assert "The run ended before the slots that the profile's EpochGEq 2 would select" in words
     assert f"slots 0 to {last_slot}, in which it was measured, are analysed instead" in words
     for run in (first, second):
         with Analysis(open_run(run)) as analysis:

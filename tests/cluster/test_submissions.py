@@ -114,7 +114,7 @@ def test_what_the_profile_would_analyse_later_than_the_run_lasted_gives_way_to_t
     asked = logs(tmp_path / "logs", filters=filters)
     live, _ = ingest(IngestRequest(logs=[str(asked)], out=tmp_path / "live"), lambda _done, _total: None, here)
     (warning,) = [one for one in live.manifest.warnings if one.kind == "filters_left_out"]
-    assert "before what the profile's EpochGEq 2 would have analysed; slots 5 to 40" in warning.text
+    assert "before the slots that the profile's EpochGEq 2 would select; slots 5 to 40" in warning.text
     with Analysis(live) as analysis:
         assert [str(one) for one in analysis.filters] == ["SlotGEq 7", "SlotGEq 5", "SlotLEq 40"]
         assert analysis.samples("adopted_by_100").table.num_rows > 0

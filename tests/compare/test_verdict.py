@@ -33,19 +33,19 @@ def verdict(
             (0.97, 1.02, 1.08),
             1.0,
             "inconclusive",
-            "the interval, -3.0 to +8.0 %, holds no difference but reaches beyond the margin of 2 % on both sides",
+            "the interval, -3.0 to +8.0 %, includes no difference but reaches beyond the margin of 2 % on both sides",
         ),
         (
             (0.99, 1.02, 1.05),
             1.0,
             "inconclusive",
-            "the interval, -1.0 to +5.0 %, holds no difference but reaches beyond the margin of 2 % upwards",
+            "the interval, -1.0 to +5.0 %, includes no difference but reaches beyond the margin of 2 % upwards",
         ),
         (
             (0.95, 0.98, 1.01),
             1.0,
             "inconclusive",
-            "the interval, -5.0 to +1.0 %, holds no difference but reaches beyond the margin of 2 % downwards",
+            "the interval, -5.0 to +1.0 %, includes no difference but reaches beyond the margin of 2 % downwards",
         ),
         (
             (1.01, 1.05, 1.09),

@@ -235,7 +235,7 @@ def test_rounds_whose_ratio_drifts_are_warned_of(tmp_path: Path) -> None:
     runs = [session(tmp_path, name, 3_000 * np.exp(0.01 * one)) for name, one in (("a", noise / 10), ("b", drift))]
     (warning,) = (one for one in compare(runs).all_warnings if one.kind == "drifting_rounds")
     assert warning.subject == f"b: {SEQUENTIAL}"
-    assert warning.text.startswith("The ratio of a round resembles that of the round before (autocorrelation 0.")
+    assert warning.text.startswith("The ratios of consecutive rounds are correlated (autocorrelation 0.")
     steady = [session(tmp_path, name, 3_000 * np.exp(0.01 * one)) for name, one in (("c", noise), ("d", noise[::-1]))]
     assert "drifting_rounds" not in {one.kind for one in compare(steady).all_warnings}
 

@@ -48,7 +48,7 @@ def test_a_file_that_is_no_such_file_is_refused(text: str, why: str, tmp_path: P
     file.write_text(text)
     with pytest.raises(EngineError, match=why):
         wanted(file)
-    with pytest.raises(EngineError, match="Mend the file"):
+    with pytest.raises(EngineError, match="Correct the file"):
         wanted(tmp_path / "missing.toml")
 
 

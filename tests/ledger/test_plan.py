@@ -282,7 +282,7 @@ def test_what_a_plan_cannot_measure_is_named(place: Place) -> None:
     assert [path.name for path in place.runs()] == ["one"]
     beside = place.run("--rounds", "3")
     assert beside.returncode == 2
-    assert "--rounds beside a plan: the plan holds it" in beside.stderr
+    assert "--rounds and a plan: the plan has it" in beside.stderr
     alone = slotmark("ledger", "run", "--again", "--chain", place.folder / "chain", "-o", place.folder / "x")
     assert alone.returncode == 2
     assert "--again is of a plan" in alone.stderr

@@ -134,7 +134,7 @@ def test_two_rounds_that_fail_end_the_session_which_can_be_resumed(rounds: Round
     failing = script(tmp_path, f'test "$1" = 1 -o -e "{tmp_path}/mended" || exit 7; cp -r "{source}/new-$1" "$2"')
     with pytest.raises(TargetError, match="rounds 2 and 3 failed, one after the other; the last: --run-b: "):
         rounds(b=failing)
-    assert rounds.remarks[-1] == "3 rounds finished and kept: the same with --resume goes on"
+    assert rounds.remarks[-1] == "3 rounds finished and kept: the same command with --resume continues"
     (tmp_path / "mended").touch()
     ended = rounds(b=failing, resume=True)
     assert ended.decided

@@ -32,7 +32,7 @@ def test_a_round_that_finds_no_room_does_not_count_as_kept(tmp_path: Path) -> No
         kept.path.rename(tmp_path / "whole")
         kept.path.symlink_to("/dev/full")
         kept.keep(finished(2))
-    assert remarks == ["1 of 3 rounds are finished and kept: the same with --resume goes on"]
+    assert remarks == ["1 of 3 rounds are finished and kept: the same command with --resume continues"]
 
     (tmp_path / "whole").replace(tmp_path / session.FILE)
     with session.open_session(tmp_path, head, Round, rounds=3, resume=True, on_remark=remarks.append) as again:
@@ -142,7 +142,7 @@ def test_a_line_that_is_written_in_part_is_taken_away_again(room: str, tmp_path:
     usual, on_signal = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         with (
-            pytest.raises(RunError, match="Make room, and go on with --resume"),
+            pytest.raises(RunError, match="Make room, and continue with --resume"),
             session.open_session(tmp_path, head, Round, rounds=3, resume=False, on_remark=lambda _: None) as kept,
         ):
             for number in range(1, before + 1):

@@ -234,7 +234,7 @@ def test_a_column_becomes_a_run_that_other_commands_read(tmp_path: Path, command
     for place in ("1", "new"):
         ended = command("published", "import", file, place, "-o", tmp_path / place)
         assert ended.returncode == 0, ended.stderr
-        assert "One printed value per metric" in ended.stderr
+        assert "Only one printed value per metric" in ended.stderr
     shown = command("show", tmp_path / "1")
     assert "origin: published" in shown.stdout
     compared = command("compare", tmp_path / "1", tmp_path / "new")

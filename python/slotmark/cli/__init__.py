@@ -113,7 +113,7 @@ def _version(asked: bool) -> None:
 def _root(
     _debug: Annotated[bool, typer.Option("--debug", help="Show a traceback with an error.")] = False,
     _verbose: Annotated[
-        bool, typer.Option("--verbose", help="Show at the end what was read of object stores and written to them.")
+        bool, typer.Option("--verbose", help="Show at the end the bytes read from object stores and written to them.")
     ] = False,
     _show_version: Annotated[
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)

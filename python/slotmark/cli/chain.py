@@ -25,7 +25,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def info(
     chain: ChainFolder,
     start: Annotated[
-        str | None, typer.Option(help="Only what comes after this point: SLOT.HASH, origin, or densest.")
+        str | None, typer.Option(help="Only blocks after this point: SLOT.HASH, origin, or densest.")
     ] = None,
     blocks: Annotated[int | None, typer.Option(min=1, help="Only this many blocks.")] = None,
     as_json: AsJson = False,

@@ -12,9 +12,10 @@ from slotmark.cli import live
 from slotmark.cli.console import progress, talk
 from slotmark.cli.requests import from_requests
 from slotmark.places import folder_of
+from slotmark.words import counted
 
 app = typer.Typer(
-    help="Run a cluster of real nodes on this machine; make what it needs, and check that.",
+    help="Run a cluster of real nodes; make and check the files that it needs.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -29,7 +30,7 @@ def create(
         int | None, typer.Option(min=1, help="Hosts, instead of the profile's; its topology rule is applied to them.")
     ] = None,
     settings: Annotated[Sequence[str], set_option("utxo_entries=10000, delegators=1000, live.funds=50")] = (),
-    seed: Annotated[int, typer.Option(min=0, help="Decides all keys.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all keys and of random topologies.")] = 1,
 ) -> None:
     """Make a bed: genesis files, keys, topologies and configurations for a cluster of nodes. The same options give the same bytes."""
     from slotmark.benches.cluster.bed import create_bed
@@ -58,7 +59,7 @@ def check(
     bed: Annotated[Path, typer.Argument(metavar="BED", help="A folder that `cluster create` made.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON per fault.")] = False,
 ) -> None:
-    """Name all that is wrong with a bed that somebody changed, one line each; exit 2 where there is anything."""
+    """Print the faults of a bed, a line for each; exit 2 if there are any."""
     from slotmark.benches.cluster.bed import check_bed
     from slotmark.errors import BedError
 
@@ -69,9 +70,7 @@ def check(
             continue
         typer.echo(f"{fault.file}: {fault.what}; {fault.remedy}.")
     if faults:
-        raise BedError(
-            f"{bed}: {len(faults):,} thing{'s are' if len(faults) > 1 else ' is'} wrong. Mend what is listed, or make the bed anew."
-        )
+        raise BedError(f"{bed}: {counted(len(faults), 'fault')}. Correct what is listed, or make the bed again.")
     talk.remark(f"{bed}: nothing is wrong")
 
 

@@ -74,7 +74,7 @@ def compare(
     style: Annotated[
         Style, typer.Option(help="How means are printed: modern, or as the established tool's org and typst reports.")
     ] = Style.modern,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, and of the order within rounds.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap, and of the order within rounds.")] = 1,
     *,
     deciding: Deciding,
     until: Until,

@@ -32,7 +32,7 @@ def _labels(option: str, given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-InsecureRay = Annotated[bool, Option("Use a Ray cluster that asks for no token; the report notes it.")]
+InsecureRay = Annotated[bool, Option("Use a Ray cluster without tokens; the report then has a warning.")]
 
 
 class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,13 +40,13 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     engine: Annotated[
         Literal["local", "ray"],
-        Option("What does the work: this machine, or the Ray cluster that it is a node of."),
+        Option("Where the work is done: on this machine, or on the Ray cluster that it belongs to."),
     ] = "local"
     insecure_ray: InsecureRay = False
     ray_labels: Annotated[
         Mapping[str, str],
         Option(
-            "Use only nodes with this label of Ray's; again for more.",
+            "Use only Ray nodes with this label; again for more.",
             "KEY=VALUE",
             ("--ray-label",),
             parse=_labels,
@@ -99,7 +99,7 @@ def chosen(request: EngineRequest, out: Place | None, *, whole: bool = False) ->
         return
     if out is None:
         raise ArgumentError(
-            "--engine ray: expected -o DIR: what is finished is kept there, so that a rerun goes on from it."
+            "--engine ray: expected -o DIR: finished pieces are kept there, so that a rerun can continue."
         )
     from slotmark.engine.ray import on_ray
     from slotmark.engine.reached import forget

@@ -26,7 +26,7 @@ EXIT_CODES = {"ship": 0, "hold": 1, "run again": 3}
 RunToRunOption = Annotated[
     Path | None,
     Option(
-        "How much runs of one build differ: a table from `slotmark spread`, or a folder of earlier runs. Without it, the table that comes with slotmark for the runs' cluster, if there is one.",
+        "The variation between runs of one build: a table from `slotmark spread`, or a folder of earlier runs. By default the table that comes with slotmark for the runs' cluster, if there is one.",
         "PATH",
     ),
 ]
@@ -55,7 +55,7 @@ class Deciding(msgspec.Struct, frozen=True, kw_only=True):
     policy: Annotated[
         Path | None,
         Option(
-            "What decides: TOML with ranks, margins, accepted regressions. Exit 0 to ship, 1 to hold, 3 to run again.",
+            "The policy of the decision: TOML with ranks, margins, accepted regressions. Exit 0 to ship, 1 to hold, 3 to run again.",
             "FILE",
         ),
     ] = None
@@ -71,20 +71,20 @@ class Deciding(msgspec.Struct, frozen=True, kw_only=True):
     conditional: Annotated[
         Conditional | None,
         Option(
-            "What verdicts from fewer than 3 runs on a side may do: hold a release (the default), count like any other (of a gate), or neither."
+            "Effect of conditional verdicts, which are valid for these runs only: count like any other (the default of a gate), only hold a release (the default except for single cluster runs), or none."
         ),
     ] = None
     gate: Annotated[
         Path | None,
         Option(
-            'Only these metrics decide; exit 1 when one is worse: TOML, a line per metric with its margin, as forge_ticked = "3%".',
+            'Only these metrics are decisive; exit 1 when one is worse: TOML, a line per metric with its margin, as forge_ticked = "3%".',
             "FILE",
         ),
     ] = None
     noise: Annotated[
         Path | None,
         Option(
-            "The machine's noise, from `ledger noise -o FILE`: print beforehand which changes are too small to show. The one kept for the machine, by default.",
+            "The machine's noise, from `ledger noise -o FILE`: print beforehand which changes are too small to find. By default the file kept for the machine.",
             "FILE",
         ),
     ] = None

@@ -15,7 +15,7 @@ app = typer.Typer(help="Machines of a cluster: what they have, and what they lac
 @app.command("check", epilog="Example: slotmark hosts check hosts.toml --engine ray")
 def check(
     hosts: Annotated[Path, typer.Argument(metavar="FILE", help="The hosts and what each must have: docs/scale.md.")],
-    engine: Annotated[Literal["ray"], typer.Option("--engine", help="What reaches them.")] = "ray",
+    engine: Annotated[Literal["ray"], typer.Option("--engine", help="How the hosts are reached.")] = "ray",
     as_json: AsJson = False,
 ) -> None:
     """Check the hosts of a file: labels, versions, programs, free ports, and how far their clocks are apart; exit code 2 where anything is wrong."""
@@ -43,7 +43,7 @@ def check(
     unsecured = [node for node in cluster.nodes if not node.secured and not node.fault]
     if unsecured:
         talk.remark(
-            f"! {unsecured[0].name} asks for no token: whoever reaches it can run any program there. docs/scale.md"
+            f"! {unsecured[0].name} requires no token: anybody who can reach it can run any program there. docs/scale.md"
         )
     wrong = sum(bool(one.wrong) for one in found)
     if wrong:

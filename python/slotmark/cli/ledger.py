@@ -55,9 +55,7 @@ def run(
         return
     if live is not None:
         if typed.keys() & {"chain", "genesis", "config"}:
-            raise ArgumentError(
-                "--live beside --chain, --genesis or --config: it stands for all three. Leave them out."
-            )
+            raise ArgumentError("--live and --chain, --genesis or --config: --live replaces all three. Leave them out.")
         left = live_chain(live)
         chain = {"chain": left.chain, "genesis": left.genesis, "config": left.config}
         talk.remark(
@@ -80,7 +78,7 @@ def _refuse_beside_a_plan(context: typer.Context) -> None:
     for name, option in given(context):
         if name not in OF_PLANS:
             raise ArgumentError(
-                f"{option} beside a plan: the plan holds it. Put it there; -o, --resume and --again may stand beside."
+                f"{option} and a plan: the plan has it. Put it there; only -o, --resume and --again can be given with a plan."
             )
 
 

@@ -30,7 +30,7 @@ def run(
     session: Session,
     engine: Annotated[
         Literal["local", "ray"],
-        Option("Where hosts run: on this machine, or on those of the Ray cluster that it is a node of."),
+        Option("Where hosts run: on this machine, or on the machines of the Ray cluster that it belongs to."),
     ] = "local",
     insecure_ray: InsecureRay = False,
 ) -> None:
@@ -87,12 +87,12 @@ def _run_in_turns(session: Session, reach: "Reach | None", noted: "Sequence[warn
 def validate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `cluster run` made.")],
     bed: Annotated[
-        Path | None, typer.Option(metavar="BED", help="The bed of the run; RUN.logs, which has its files, by default.")
+        Path | None, typer.Option(metavar="BED", help="The bed of the run; by default RUN.logs, which has its files.")
     ] = None,
     slots: Annotated[int, typer.Option(min=100, help="How many slots to simulate.")] = 20_000,
     as_json: AsJson = False,
 ) -> None:
-    """Hold the simulator against a live run: the run's stages and network are simulated, and its block propagation is put beside, with a verdict per row."""
+    """Compare the simulator with a live run: simulate the run's stages and network, and compare block propagation, with a verdict per row."""
     from slotmark.benches.cluster.live.validating import validate as validated
     from slotmark.cli.validation_table import live_validation_document
     from slotmark.run import open_run
@@ -115,12 +115,12 @@ def clean(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Do so on the machines of these hosts, by Ray, and name the run directories there: docs/live.md.",
+            help="End them on the machines of these hosts, by Ray, and print the run directories there: docs/live.md.",
         ),
     ] = None,
     insecure_ray: InsecureRay = False,
 ) -> None:
-    """End processes of live runs whose `cluster run` was killed; the kernel does so by itself, unless a node left its reach."""
+    """End processes of live runs whose `cluster run` was killed and that the kernel hasn't ended."""
     from slotmark.benches.cluster.live.launching import end_leftovers
 
     if hosts is None:

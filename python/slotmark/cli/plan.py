@@ -25,19 +25,19 @@ def plan(
         list[str] | None,
         typer.Option(
             metavar="METRIC=SHARE",
-            help="A difference that is to be found, as adopted_by_096=2%; again for more.",
+            help="A difference to find, as adopted_by_096=2%; again for more.",
         ),
     ] = None,
     out: Out = None,
     filters: Filters = None,
     policy: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What decides, and by which margins: TOML, as of `compare`.")
+        Path | None, typer.Option(metavar="FILE", help="The policy with ranks and margins: TOML, as for `compare`.")
     ] = None,
     run_to_run: RunToRunOption = None,
     earlier_store: EarlierStoreOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a decision takes by each design, the smallest differences that comparisons of such runs find, and what a wanted one takes."""
+    """Print the number of runs that a decision or a given difference needs, by each design, and the smallest differences that such runs can show."""
     from slotmark.compare.plan import plan as plan_runs
     from slotmark.compare.policy import read_policy
     from slotmark.compare.sides import builds

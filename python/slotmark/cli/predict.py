@@ -33,13 +33,13 @@ def predict(
     work: EngineRequest,
     as_json: AsJson = False,
 ) -> None:
-    """Predict block propagation: with parameters changed, beside the unchanged profile, or over a range of one."""
+    """Predict block propagation: for a profile, for changed parameters compared with the unchanged profile, or over a range of a parameter."""
     from slotmark.benches.cluster.question import answered, shard_done
 
     if question.sweep is None and (question.steps is not None or question.spacing is not Spacing.auto):
         raise ArgumentError("--steps and --spacing are of a sweep: give --sweep PARAM=LOW..HIGH, or leave them out.")
     if question.sweep is not None and question.against is not None:
-        raise ArgumentError("--against and --sweep: a sweep's values are beside each other; leave one out.")
+        raise ArgumentError("--against and --sweep: a sweep compares its own values; leave one out.")
     if shard is None:
         folder = None if out is None else folder_of(out)
         with chosen(work, folder) as by:

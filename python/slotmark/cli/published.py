@@ -47,7 +47,7 @@ def compare(
     out: Out = None,
     policy: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="What decides, as of `compare`. Exit 0 to ship, 1 to hold, 3 to run again."),
+        typer.Option(metavar="FILE", help="The policy, as for `compare`. Exit 0 to ship, 1 to hold, 3 to run again."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -50,7 +50,7 @@ def decide(
     file: File,
     out: Out = None,
     store: Store = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Compare all that a release depends on. Exit 0 to ship, 1 to hold, 3 to run again."""

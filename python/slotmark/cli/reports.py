@@ -42,7 +42,7 @@ SimulationsOption = Annotated[
     ),
 ]
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in the place of tables; docs/report-json.md.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables; docs/report-json.md.")]
 
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8

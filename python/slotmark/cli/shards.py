@@ -17,7 +17,7 @@ ShardOption = Annotated[
     typer.Option(
         "--shard",
         metavar="N/OF",
-        help="Do only the N-th of OF parts of the work, here or on another machine, into -o; then slotmark merge.",
+        help="Do only the N-th of OF parts of the work, on any machine, into -o; then run slotmark merge.",
     ),
 ]
 

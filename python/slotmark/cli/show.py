@@ -23,7 +23,7 @@ Filters = Annotated[
     typer.Option(
         "--filter",
         metavar="NAME",
-        help="What of a cluster run to analyse, in the place of what its profile says: a named set, a condition as 'EpochGEq 2', or none; again for more.",
+        help="Which blocks and slots of a cluster run to analyse, instead of its profile's filters: a named set, a condition as 'EpochGEq 2', or none; again for more.",
     ),
 ]
 

@@ -30,24 +30,27 @@ def simulate(
     ] = False,
     validate: Annotated[
         bool,
-        typer.Option("--validate", help="Print what is predicted beside what was published; all profiles, or PROFILE."),
+        typer.Option("--validate", help="Compare predictions with published figures; for all profiles, or PROFILE."),
     ] = False,
     published: Annotated[
         list[Path] | None,
         typer.Option(
             "--published",
             metavar="FILE",
-            help="Of --validate: a profile from each column of a report's tables (docs/archive.md); again for more.",
+            help="With --validate: use a profile of each column of a report's tables (docs/archive.md); again for more.",
         ),
     ] = None,
     shard: ShardOption = None,
     work: EngineRequest,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="With --profiles: print a line of JSON per profile; with --shard: what was done."),
+        typer.Option(
+            "--json",
+            help="With --profiles: print a line of JSON per profile; with --shard: print the finished pieces as JSON.",
+        ),
     ] = False,
 ) -> None:
-    """Simulate a cluster: write the logs that its nodes would write, or a run folder, with what really happened beside."""
+    """Simulate a cluster: write the logs that its nodes would write, or a run folder; and the true events."""
     from slotmark.benches.cluster import simulate as cluster
     from slotmark.benches.cluster.model import SIMULATED, outside_of_extended, refuse_settings
     from slotmark.benches.cluster.simulations import shard_done, simulated

@@ -19,7 +19,7 @@ def spread(
             help="Runs of one build, as A1,A2,A3; more builds of the same cluster and workload after it.",
         ),
     ],
-    of: Annotated[str, typer.Option("--of", metavar="NAME", help="What to call it: the cluster or the machine.")],
+    of: Annotated[str, typer.Option("--of", metavar="NAME", help="Name of the table: the cluster or the machine.")],
     out: Annotated[
         Path | None,
         typer.Option(

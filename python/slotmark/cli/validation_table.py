@@ -115,7 +115,7 @@ def live_validation_document(found: "Validation") -> "Document":
         Section("", [stages, beside, Paragraph(note)], brief=True),
         *([Section("Warnings", [Warnings(found.warnings)], brief=True)] if found.warnings else []),
     ]
-    return Document("The simulator beside a live run", "", sections)
+    return Document("The simulator compared with a live run", "", sections)
 
 
 def _in_ms(mean_s: float | None, error_s: float | None) -> str:

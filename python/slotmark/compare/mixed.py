@@ -103,7 +103,7 @@ def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
                     f"{stayed[0]} ran '{after[stayed[0]]}' in both" if stayed else f"the two have other {mixed.place}s"
                 )
                 raise ComparisonError(
-                    f"{first.place} and {run.place}: the {mixed.place}s were not swapped between these two rounds: {what}. What one adds of its own would stand in the difference; "
+                    f"{first.place} and {run.place}: the {mixed.place}s were not swapped between these two rounds: {what}. Their own effects would be part of the difference; "
                     f"measure them again with `{mixed.made_by}`."
                 )
     return found

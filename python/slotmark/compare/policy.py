@@ -214,11 +214,11 @@ def _accepted(path: Path, one: _Accepted) -> Accepted:
 def policy_text(bench: str) -> str:
     """The default policy of a bench as a policy file: every tested metric with its rank, margin and direction."""
     lines = [
-        f"# What decides about a release by {bench} runs. A policy file needs to hold only what differs from this; docs/decision.md.",
+        f"# What decides about a release by {bench} runs. A policy file needs only the differences from this; docs/decision.md.",
         "# rank: decisive, important or informative. margin: a larger change matters. better: higher or lower.",
         f'bench = "{bench}"',
         "",
-        f"# Verdicts that hold for these runs only (too few runs on a side) may hold a release, but not ship it; count: both; {Verdict.INCONCLUSIVE}: neither.",
+        f"# Verdicts that are valid for these runs only (too few runs on a side) may hold a release, but not ship it; count: both; {Verdict.INCONCLUSIVE}: neither.",
         f'conditional = "{Conditional.INCONCLUSIVE if _by_means_of_runs(bench) else Conditional.HOLD}"',
         *_assumption(bench),
         "",
@@ -249,7 +249,7 @@ def _assumption(bench: str) -> list[str]:
         return []
     return [
         "",
-        "# How much runs of one build are taken to vary where no run and no table shows it: the standard deviation of a run's mean, as a share of it.",
+        "# How much runs of one build are assumed to vary where no run and no table shows it: the standard deviation of a run's mean, as a share of it.",
         "# A metric's line may have its own.",
         '# assume_spread = "3 %"',
     ]

@@ -86,7 +86,8 @@ def judge(
         above, below = ratio.high > ceiling, ratio.low < floor
         where = "on both sides" if above and below else "upwards" if above else "downwards"
         return Judgement(
-            Verdict.INCONCLUSIVE, f"the interval, {span(ratio)}, holds no difference but reaches beyond {limit} {where}"
+            Verdict.INCONCLUSIVE,
+            f"the interval, {span(ratio)}, includes no difference but reaches beyond {limit} {where}",
         )
     if p_adjusted >= alpha:
         return Judgement(

@@ -91,7 +91,7 @@ def entries(file: Path) -> dict[str, Wanted]:
         return msgspec.convert(read_toml(file), dict[str, Wanted])
     except (OSError, ValueError, msgspec.ValidationError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise EngineError(f"{file}: {why}. Mend the file; docs/live.md describes its fields.") from error
+        raise EngineError(f"{file}: {why}. Correct the file; docs/live.md describes its fields.") from error
 
 
 def wanted(file: Path) -> dict[str, Wanted]:

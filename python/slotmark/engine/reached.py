@@ -122,7 +122,7 @@ class _InStore(Reached):
                 wait_s = _SENT_EVERY_S
             except StoreError as error:
                 if wait_s == _SENT_EVERY_S:
-                    remark(f"{error} The work goes on, and what is finished is sent as soon as that is possible.")
+                    remark(f"{error} The work continues, and finished pieces are sent as soon as that is possible.")
                 wait_s = _AGAIN_S
 
     def _send(self) -> None:

@@ -210,7 +210,7 @@ def gathered(folder: Place, shared: Shared, command: Callable[[Shard, Place], st
                 if found is None or wrong is not None:
                     shard = Shard(place % shared.shards + 1, shared.shards)
                     raise PieceError(
-                        f"{wrong}: not as it was written: damaged or cut. Run {command(shard, folder)}, which makes it anew."
+                        f"{wrong}: not as it was written: damaged or cut. Run {command(shard, folder)}, which makes it again."
                     )
                 if piece.folder is not None:
                     put(file, found, piece.folder)
@@ -329,7 +329,7 @@ def _same(folder: Place, found: Shared, asked: Shared) -> None:
     if (found.pieces, found.digest) != (asked.pieces, asked.digest):
         raise PieceError(
             f"{folder}: its pieces are of the same options, but of other content: a file that they read was changed since, a profile or a log. "
-            "Put it back, or begin anew in another -o."
+            "Put it back, or begin again in another -o."
         )
 
 

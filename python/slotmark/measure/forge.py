@@ -31,16 +31,16 @@ class ChainRequest(msgspec.Struct, frozen=True, kw_only=True):
     out: Annotated[Path, Option("The new folder.", "DIR", ("-o", "--out"), parse=folder_of_option)]
     script: Annotated[
         Path | None,
-        Option("For --workload script: its text envelope, as cardano-cli has it (.plutus).", "FILE"),
+        Option("For --workload script: the script, as a text envelope of cardano-cli (.plutus).", "FILE"),
     ] = None
     datum: Annotated[
-        Path | None, Option("The script's datum: JSON as cardano-cli has it, or CBOR in hexadecimal.", "FILE")
+        Path | None, Option("The script's datum: JSON of cardano-cli, or CBOR in hexadecimal.", "FILE")
     ] = None
-    redeemer: Annotated[Path | None, Option("Its redeemer, likewise.", "FILE")] = None
-    seed: Annotated[int, Option("Decides everything that is random.", least=0)] = 1
+    redeemer: Annotated[Path | None, Option("The script's redeemer, in the same form.", "FILE")] = None
+    seed: Annotated[int, Option("Seed of all random numbers.", least=0)] = 1
     utxo: Annotated[
         int,
-        Option("Unspent outputs in the genesis beyond the 16384 that are always there.", least=0, most=16_000_000),
+        Option("Unspent outputs in the genesis in addition to the 16384 that it always has.", least=0, most=16_000_000),
     ] = 0
     security_parameter: Annotated[
         int,
@@ -122,7 +122,7 @@ def _started(path: Path, words: list[str]) -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise errors.TargetError(
-            f"{path}: can't be started ({error.strerror}). Build it anew with `make setup`."
+            f"{path}: can't be started ({error.strerror}). Build it again with `make setup`."
         ) from error
 
 

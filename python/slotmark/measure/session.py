@@ -267,7 +267,7 @@ class Unfinished(Generic[R]):
             with suppress(OSError):  # what there was room for is no whole line
                 self.path.unlink() if before is None else os.truncate(self.path, before)
             raise RunError(
-                f"{self.path}: can't be written ({error.strerror}). Make room, and go on with --resume."
+                f"{self.path}: can't be written ({error.strerror}). Make room, and continue with --resume."
             ) from error
         self._waiting.clear()
 
@@ -326,7 +326,7 @@ def open_session(
             finished = sum(one.number > 0 for one in kept.done)
             if finished and kept.path.exists():
                 count = counted(finished, "round") if rounds is None else f"{finished}{of} rounds are"
-                on_remark(f"{count} finished and kept: the same with --resume goes on")
+                on_remark(f"{count} finished and kept: the same command with --resume continues")
             raise
 
 
@@ -380,10 +380,10 @@ def _resume(out: Path, head: Head, kind: type[R]) -> Unfinished[R]:
         before = msgspec.json.decode(lines[0], type=Head)
         rounds = [msgspec.json.decode(line, type=kind) for line in lines[1:]]
     except (IndexError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RunError(f"{path}: damaged ({error}). Remove it and begin anew.") from error
+        raise RunError(f"{path}: damaged ({error}). Remove it and begin again.") from error
     first = rounds[0].number if rounds else 0
     if [one.number for one in rounds] != list(range(first, first + len(rounds))) or first > 1:
-        raise RunError(f"{path}: damaged (rounds are missing). Remove it and begin anew.")
+        raise RunError(f"{path}: damaged (rounds are missing). Remove it and begin again.")
     differing = [
         f"{what} was {before.asked.get(what, 'not there')}, is {head.asked.get(what, 'not there')}"
         for what in dict.fromkeys([*before.asked, *head.asked])
@@ -391,7 +391,7 @@ def _resume(out: Path, head: Head, kind: type[R]) -> Unfinished[R]:
     ]
     if differing:
         raise ArgumentError(
-            f"--resume: not the session that was cut: {'; '.join(differing)}. Ask for the same, or begin anew in another -o."
+            f"--resume: not the session that was cut: {'; '.join(differing)}. Ask for the same, or begin again in another -o."
         )
     os.truncate(path, whole.rfind(b"\n") + 1)
     return Unfinished(path, before, rounds)

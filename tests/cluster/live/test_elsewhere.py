@@ -298,7 +298,7 @@ def test_a_session_in_turns_on_two_machines_that_was_cut_goes_on(cluster: Cluste
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 130, said
-    assert "1 of 2 rounds are finished and kept: the same with --resume goes on" in said
+    assert "1 of 2 rounds are finished and kept: the same command with --resume continues" in said
     waited(lambda: not left(cluster))
     text = hosts.read_text()
     hosts.write_text(text.replace('"b"', '"a"'))

@@ -99,7 +99,7 @@ def test_what_is_no_host_with_a_settled_chain_is_refused_in_a_line(tmp_path: Pat
         (damaged, "not a Shelley genesis", ()),
         (nested, "not a Shelley genesis", ()),
         (dangling, "no block of its chain is settled", ()),
-        (whole, "it stands for all three", ("--chain", str(bare))),
+        (whole, "--live replaces all three", ("--chain", str(bare))),
     ):
         done = slotmark("ledger", "run", "--live", given, "--backend", "memory", "-o", tmp_path / "out", *more)
         assert done.returncode == 2, done.stdout

@@ -61,7 +61,7 @@ def test_a_clock_that_was_not_compared_is_warned_of() -> None:
     assert clock_warnings({"b": [offset(5_000, 0.1)]}, "a") == []  # what that matters for is known where it is shown
     (found,) = clock_warnings({"b": [offset(0, 0.1)], "c": []}, "a")
     assert found.kind == "machine_clocks_unknown"
-    assert "the clocks of c are from that of a" in found.text
+    assert "the clocks of c from that of a" in found.text
 
 
 def estimated(**hosts: tuple[int, int]) -> pa.Table:

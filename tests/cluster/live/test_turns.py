@@ -69,7 +69,7 @@ def test_a_session_survives_a_node_that_dies_and_a_signal(bed: Path, tmp_path: P
     assert "Traceback" not in said
     assert "round 2: new failed, so its pair is not compared" in said
     assert "node-1 ended by itself" in said
-    assert "2 of 4 rounds are finished and kept: the same with --resume goes on" in said
+    assert "2 of 4 rounds are finished and kept: the same command with --resume continues" in said
     assert not of_conductor(conductor.pid)
     assert (out / FILE).is_file()
     # Not the same session, and one that isn't to be resumed.

@@ -45,7 +45,7 @@ def test_a_busy_machine_is_a_warning_with_its_numbers() -> None:
     delays = recorded((80, 900), (1_500, 12_000), (4_000, 128_000))
     (warning,) = machine_warning(lateness(delays, 0, 3 * SECOND_NS))
     assert warning.kind == "machine_shared"
-    assert "1.86 ms late in the mean, 128 ms at the worst (the limit is 0.5 ms)" in warning.text
+    assert "1.86 ms late on average, and at most 128 ms (the limit is 0.5 ms)" in warning.text
 
 
 def test_only_the_measurement_counts() -> None:

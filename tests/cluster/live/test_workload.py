@@ -53,7 +53,7 @@ def test_a_target_that_begins_protocols_of_its_own_is_a_warning_and_the_load_goe
     assert f"node-1 (127.0.0.1:{ports[1]}): never asked for transactions" in generator.words
     (warning,) = generator.warnings()
     assert (warning.kind, warning.subject) == ("target_opened_protocols", "node-0")
-    assert "mini-protocols of its own (2 and 8)" in warning.text
+    assert "started mini-protocols (2 and 8)" in warning.text
 
 
 def test_transactions_that_nodes_lose_before_the_load_are_offered_again(tmp_path: Path) -> None:

@@ -91,12 +91,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         follow_s: How long to follow a node at its tip; 0 for rounds over a stretch of chain.
     """
 
-    out: Annotated[Path, Option("A run folder per target is written below it.", "DIR", ("-o", "--out"))]
+    out: Annotated[Path, Option("The folder for the run folders, one per target.", "DIR", ("-o", "--out"))]
     place: Place
     targets: Annotated[
         Sequence[str],
         Option(
-            "Built-in targets, and NAME='COMMAND' for your own as the last (docs/targets.md). All that are built, by default.",
+            "Built-in targets, and NAME='COMMAND' for your own as the last (docs/targets.md). By default all that are built.",
             "NAME,...",
             ("--target",),
             parse=_targets,
@@ -120,18 +120,20 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     seed: SeedOption = 1
     reply_delay_us: ReplyDelayOption
     progress_every: Annotated[int, Option("Blocks between two progress records.", least=1)] = 1_000
-    timeout_s: Annotated[float, Option("Of one invocation.", "TIME", ("--timeout",), parse=duration_s, default="5min")]
+    timeout_s: Annotated[
+        float, Option("Time limit of one invocation.", "TIME", ("--timeout",), parse=duration_s, default="5min")
+    ]
     follow_s: Annotated[
         float,
         Option(
-            "Follow the node at its tip for so long, all targets at once: the time from its announcement of a block to the decoded block.",
+            "Follow the node at its tip for this time, with all targets at once: measures the time from its announcement of a block to the decoded block.",
             "TIME",
             ("--follow",),
             parse=_at_tip_s,
         ),
     ] = 0.0
     resume: ResumeOption = False
-    pin: Annotated[bool, Option("Keep server and client on cores of their own.", flags=("--pin/--no-pin",))] = True
+    pin: Annotated[bool, Option("Keep server and client on separate cores.", flags=("--pin/--no-pin",))] = True
 
     def parameters(self, window: "_core.Window | None") -> dict[str, Any]:
         """Parameters that decide the run, as they are recorded."""
@@ -161,26 +163,28 @@ class ServeRequest(msgspec.Struct, frozen=True, kw_only=True):
     look_us: Annotated[
         float,
         Option(
-            "Look for the next request so long before sleeping; takes a core: 100us.",
+            "Poll for the next request for this time before sleeping; uses a core: 100us.",
             "TIME",
             ("--look",),
             parse=duration_us,
             default="0us",
         ),
     ]
-    start: Annotated[str | None, Option("Frame the window after this point before listening.", "POINT")] = None
+    start: Annotated[
+        str | None, Option("Prepare the messages of the blocks after this point before listening.", "POINT")
+    ] = None
     blocks: Annotated[int | None, Option("The window's length.", least=1)] = None
     pace_us: Annotated[
         float | None,
         Option(
-            "Grow by a block so often, as a node at its tip does: from --start on, or the first block.",
+            "Add a block at this interval, as a node at its tip does: from --start on, or from the first block.",
             "TIME",
             ("--pace",),
             parse=duration_us,
         ),
     ] = None
     roll_back_every: Annotated[
-        int | None, Option("With --pace: roll back by two after every N blocks; they come again.", "N", least=1)
+        int | None, Option("With --pace: roll back by two after every N blocks, and send these again.", "N", least=1)
     ] = None
     until_stdin_ends: Annotated[
         bool, Option("Stop when standard input ends; answer each line on it with the CPU time so far.")

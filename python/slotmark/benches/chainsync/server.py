@@ -287,7 +287,7 @@ def _program_at(path: Path) -> str | None:
             pid, _, _ = struct.unpack("3i", caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         except BlockingIOError as error:
             raise ServerError(
-                f"{path}: no connection was accepted within {CONNECT_TIMEOUT_S} s. Does the node hang? Start it anew."
+                f"{path}: no connection was accepted within {CONNECT_TIMEOUT_S} s. Does the node hang? Restart it."
             ) from error
         except OSError as error:
             raise ServerError(f"{path}: can't connect ({error.strerror or error}). Is the node running?") from error

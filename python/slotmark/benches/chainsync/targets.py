@@ -137,7 +137,7 @@ class BuiltIn(msgspec.Struct, frozen=True):
             if process.wait():
                 printed = last_words("\n".join(tail))
                 raise TargetError(
-                    f"{self.folder}: `{shlex.join(step)}` failed: {printed}. Mend that and run the set-up again."
+                    f"{self.folder}: `{shlex.join(step)}` failed: {printed}. Correct that and run the set-up again."
                 )
 
 
@@ -174,12 +174,12 @@ def built_ins() -> dict[str, BuiltIn]:
         try:
             recipe = msgspec.convert(read_toml(file), Recipe)
         except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-            raise TargetError(f"{file}: {error}. Mend the file; another target's shows the form.") from error
+            raise TargetError(f"{file}: {error}. Correct the file; another target's shows the form.") from error
         words = [*recipe.command, *recipe.needs, *(word for step in recipe.build for word in step)]
         if not recipe.command or not all(recipe.build) or any(not word or "\0" in word for word in words):
             raise TargetError(
                 f"{file}: expected words in `command` and in each step of `build`, each with a character and none with a null character. "
-                "Mend the file; another target's shows the form."
+                "Correct the file; another target's shows the form."
             )
         recipe = msgspec.structs.replace(recipe, description=one_line(recipe.description, MOST_OF_A_TEXT))
         found[file.parent.name] = BuiltIn(file.parent.name, file.parent, recipe)

@@ -214,7 +214,7 @@ def stamp_bed(bed: Path, into: Path, start_s: int, *, loopback: bool, node: str)
         meta["tag"] = start.strftime("%Y-%m-%d-%H-%M") + meta["tag"][len("YYYY-MM-DD-HH-MM") :]
     except (msgspec.DecodeError, KeyError, TypeError) as error:
         raise BedError(
-            f"{bed / 'meta.json'}: not what it should be ({error!r}). Put the file back, or make the bed anew."
+            f"{bed / 'meta.json'}: not what it should be ({error!r}). Put the file back, or make the bed again."
         ) from error
     path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
 

@@ -55,7 +55,7 @@ def refuse_rejected(ingested: Ingested, most: float) -> None:
     )
     raise LogError(
         f"{ingested.rejected:,} of {ingested.lines:,} lines can't be read ({reasons}), more than {percent(most)}. "
-        f"The first: {first}. They were read as lines of {nodes}. Mend the logs, or allow more with --max-rejected."
+        f"The first: {first}. They were read as lines of {nodes}. Correct the logs, or allow more with --max-rejected."
     )
 
 

@@ -74,7 +74,7 @@ class Logs(Shareable, frozen=True, kw_only=True):
     logs: Annotated[
         list[str],
         Option(
-            "A folder with a folder or a file of logs a host, .gz and .zst too; or its URL; or HOST:PATH with --engine ray; again for more.",
+            "A folder with a folder or a file of logs for each host, also .gz and .zst; or its URL; or HOST:PATH with --engine ray; again for more.",
             "LOGDIR",
             argument=True,
         ),
@@ -83,29 +83,29 @@ class Logs(Shareable, frozen=True, kw_only=True):
         Path | None, Option("The Shelley genesis, where LOGDIR hasn't genesis/genesis.shelley.json.", "FILE")
     ] = None
     meta: Annotated[Path | None, Option("The run's meta.json, where LOGDIR hasn't.", "FILE")] = None
-    target: Annotated[str, Option("What to call the target; by default what meta.json says.", "NAME")] = ""
+    target: Annotated[str, Option("Name of the target; by default that of meta.json.", "NAME")] = ""
     host_from: Annotated[
-        Literal["path", "field"], Option("A line's host: where its file lies, or its field 'host'.")
+        Literal["path", "field"], Option("The host of a line: by its file's path, or by its field 'host'.")
     ] = "path"
     max_rejected: Annotated[
         float,
         Option(
-            "Fail when more of the lines can't be read; nothing is written then.",
+            "Fail, and write nothing, if a larger share of the lines can't be read.",
             "SHARE",
             parse=fraction,
             shown=percent,
         ),
     ] = 0.001
     accept_damaged: Annotated[
-        bool, Option("Read packed logs that are damaged as far as possible; else nothing is written.")
+        bool, Option("Read damaged packed logs as far as possible; without this option nothing is written then.")
     ] = False
     correct_clocks: Annotated[
-        bool, Option("Read the times of hosts with wrong clocks as estimated from the messages between hosts.")
+        bool, Option("Correct the times of hosts with wrong clocks, by estimates from the messages between hosts.")
     ] = False
     clock_limit_ms: Annotated[
         float,
         Option(
-            "A clock that is farther than this from the others is wrong.",
+            "The largest difference from the other clocks of a clock that counts as right.",
             "TIME",
             ("--clock-limit",),
             parse=_milliseconds,
@@ -133,7 +133,7 @@ class IngestRequest(Logs, frozen=True, kw_only=True):
             after="logs",
         ),
     ]
-    threads: Annotated[int, Option("How many files at once; 0 for as many as there are cores.", least=0)] = 0
+    threads: Annotated[int, Option("How many files to read at once; 0 for the number of cores.", least=0)] = 0
 
     @property
     def shared(self) -> Logs:
@@ -148,18 +148,19 @@ class Simulations(Shareable, frozen=True, kw_only=True):
 
     profile: Annotated[str | None, _PROFILE] = None
     settings: SettingsOption = ()
-    seed: Annotated[int, Option("Decides everything that is random.", least=0)] = 1
+    seed: Annotated[int, Option("Seed of all random numbers.", least=0)] = 1
     slots: Annotated[int | None, Option("Slots, instead of the profile's.", least=1)] = None
     topology: Annotated[
         Path | None, Option("JSON with nodes and their producers, instead of the profile's.", "FILE")
     ] = None
     direct: Annotated[
-        bool, Option("Write a run folder at once, as ingesting the logs would, with the truth as tables.")
+        bool,
+        Option("Write the run folder that ingesting the logs would make, and the true events as tables, without logs."),
     ] = False
     repeat: Annotated[
         int | None,
         Option(
-            "Make this many runs, of seeds SEED, SEED+1 and so on, side by side: seed-N in --out, which `compare` takes as one side.",
+            "Make this many runs, with seeds SEED, SEED+1 and so on, in parallel: seed-N in --out, which `compare` takes as one side.",
             least=1,
         ),
     ] = None
@@ -211,13 +212,18 @@ class Question(Shareable, frozen=True, kw_only=True):
     sweep: Annotated[
         str | None, Option("Predict over a range of a parameter: block_size=22kB..180kB.", "PARAM=LOW..HIGH")
     ] = None
-    steps: Annotated[_Count | None, Option("Values of the sweep, its ends among them: 7 unless given.", least=2)] = None
+    steps: Annotated[
+        _Count | None, Option("Number of values of the sweep, including both ends; 7 by default.", least=2)
+    ] = None
     spacing: Annotated[
-        Spacing, Option("Of the sweep's values; auto: geometric where the range is fourfold or more.")
+        Spacing, Option("Spacing of the sweep's values; auto: geometric where the range is fourfold or more.")
     ] = Spacing.auto
     against: Annotated[
         str | None,
-        Option("Beside this profile; a PROFILE file that extends nothing need only hold what differs.", "PROFILE"),
+        Option(
+            "Compare with this profile; a PROFILE file that extends nothing needs only the differences from it.",
+            "PROFILE",
+        ),
     ] = None
     seeds: Annotated[_Count, Option("Simulations of each variant: seeds 1 to N.", least=1)] = 5
 
@@ -239,7 +245,7 @@ class Forecast(Shareable, frozen=True, kw_only=True):
     profile: Annotated[
         str,
         Option(
-            "The cluster: a TOML file or a shipped profile; `simulate --profiles` lists those. As it is, it stands for the baseline.",
+            "The cluster: a TOML file or a shipped profile; `simulate --profiles` lists those. Unchanged it represents the baseline.",
             "PROFILE",
         ),
     ]

@@ -41,7 +41,7 @@ from slotmark.warnings import Warning
 PARTS = "unfinished-session"
 """The folder below ``--out`` with the blocks of processes that are finished, until the run folders are written."""
 
-_ANEW = f"A session can't be resumed without all of its finished processes: remove {session.FILE} and {PARTS}, and begin anew."
+_ANEW = f"A session can't be resumed without all of its finished processes: remove {session.FILE} and {PARTS}, and begin again."
 
 
 class Sources(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,16 +20,19 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
 
     chain: Annotated[Path, Option("The ImmutableDB folder to replay.", "DIR")]
     genesis: Annotated[
-        Path | None, Option("Shelley genesis file: our engine checks headers too, and finds all inputs.", "FILE")
+        Path | None,
+        Option("Shelley genesis file: with it slotmark's engine also checks headers and finds all inputs.", "FILE"),
     ] = None
     config: Annotated[
         Path | None,
-        Option("The node's configuration file for db-analyser; config.json beside --genesis.", "FILE"),
+        Option("The node's configuration file for db-analyser; by default config.json beside --genesis.", "FILE"),
     ] = None
     blocks: Annotated[int | None, Option("How many blocks, from the first one on; all by default.", least=1)] = None
     seed: SeedOption = 1
-    flush_every: Annotated[int, Option("Blocks between two flushes of our stores to disk.", least=1)] = 100
-    timeout_s: Annotated[float, Option("Of one process.", "TIME", ("--timeout",), parse=duration_s, default="6h")]
+    flush_every: Annotated[int, Option("Blocks between two flushes of slotmark's stores to disk.", least=1)] = 100
+    timeout_s: Annotated[
+        float, Option("Time limit of one process.", "TIME", ("--timeout",), parse=duration_s, default="6h")
+    ]
     resume: ResumeOption = False
 
 
@@ -45,13 +48,16 @@ class Request(Replay, frozen=True, kw_only=True):
     out: Annotated[
         Path,
         Option(
-            "A run folder per target is written below it; of a plan, its store.", "DIR", ("-o", "--out"), after="chain"
+            "The folder for the run folders, one per target; of a plan, its store.",
+            "DIR",
+            ("-o", "--out"),
+            after="chain",
         ),
     ]
     backends: Annotated[
         Sequence[str],
         Option(
-            "Our engine, with its unspent outputs in one of its stores, as memory, lsm, lmdb.",
+            "slotmark's engine, with the unspent outputs in one of its stores, as memory, lsm, lmdb.",
             "NAME,...",
             ("--backend",),
             parse=_names,
@@ -61,7 +67,7 @@ class Request(Replay, frozen=True, kw_only=True):
     targets: Annotated[
         Sequence[str],
         Option(
-            "db-analyser, whose flags are found, or any command with {chain} and {out} in it (docs/replay.md); again for more.",
+            "db-analyser, with automatic flags, or any command with {chain} and {out} in it (docs/replay.md); again for more.",
             "NAME=COMMAND",
             ("--target",),
             after="backends",
@@ -71,7 +77,7 @@ class Request(Replay, frozen=True, kw_only=True):
     memory_limit_bytes: Annotated[
         int | None,
         Option(
-            "Of each process and what it has in the page cache, as 200MB; none by default.",
+            "Limit for each process with its page cache, as 200MB; none by default.",
             "SIZE",
             ("--memory-limit",),
             parse=memory_bytes,
@@ -156,20 +162,19 @@ class NoiseRequest(Replay, frozen=True, kw_only=True):
     """A measurement of a machine's noise; the texts of its own options are those of `slotmark ledger noise --help`."""
 
     backend: Annotated[
-        str | None, Option("Our engine with one of its stores; memory by default.", "NAME", after="chain")
+        str | None, Option("slotmark's engine with one of its stores; memory by default.", "NAME", after="chain")
     ] = None
     target: Annotated[
-        str | None, Option("In the place of our engine, as of `ledger run`.", "NAME=COMMAND", after="backend")
+        str | None,
+        Option("A target instead of slotmark's engine, as for `ledger run`.", "NAME=COMMAND", after="backend"),
     ] = None
     rounds: Annotated[int, Option("Processes of each of the two sides.", least=3, after="config")] = 10
     out: Annotated[
         Path | None,
-        Option(
-            "The new file, in the place of the one kept for this machine.", "FILE", ("-o", "--out"), after="timeout_s"
-        ),
+        Option("The new file, instead of the one kept for this machine.", "FILE", ("-o", "--out"), after="timeout_s"),
     ] = None
 
-    resume: Annotated[bool, Option("Go on with the measurement that was cut.")] = False
+    resume: Annotated[bool, Option("Continue the interrupted measurement.")] = False
 
     def session(self, out: Path) -> Request:
         """The session of the target against itself, in a folder. Raises ArgumentError where two targets are given."""
@@ -207,7 +212,12 @@ class ImportRequest(msgspec.Struct, frozen=True, kw_only=True):
     ]
     out: Annotated[
         Path,
-        Option("The new run folder; of a study, where to put them.", "DIR", ("-o", "--out"), parse=folder_of_option),
+        Option(
+            "The new run folder; for a study, the folder for its run folders.",
+            "DIR",
+            ("-o", "--out"),
+            parse=folder_of_option,
+        ),
     ]
     target: Annotated[str | None, Option("The target's name; the folder's by default.")] = None
     factors: Annotated[
@@ -220,7 +230,5 @@ class ImportRequest(msgspec.Struct, frozen=True, kw_only=True):
             typed=list[str],
         ),
     ] = {}
-    session: Annotated[
-        str, Option("The session in which targets took turns: verdicts need one that both have.", "NAME")
-    ] = ""
-    subtract_table_read: Annotated[bool, Option("Take the table read out of totals that hold it.")] = False
+    session: Annotated[str, Option("The session in which targets took turns: verdicts need a common one.", "NAME")] = ""
+    subtract_table_read: Annotated[bool, Option("Subtract the table read from totals that include it.")] = False

@@ -111,7 +111,7 @@ def _measure(schedule: Schedule, program: Program, number: int, order: int) -> P
         schedule.parts.mkdir(parents=True, exist_ok=True)
         pq.write_table(blocks_table(recorded, number), path, compression="zstd")
     except OSError as error:
-        raise RunError(f"{path}: can't be written ({error}). Make room, and go on with --resume.") from error
+        raise RunError(f"{path}: can't be written ({error}). Make room, and continue with --resume.") from error
     return msgspec.structs.replace(process, file="", facts=facts, wall_ns=ran.wall_ns)
 
 

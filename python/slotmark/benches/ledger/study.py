@@ -101,7 +101,7 @@ def read_study(folder: Path, out: Path) -> Study:
     except OSError as error:
         raise ImportFileError(f"{file}: can't be read ({error.strerror}). A study's folder has a {NAME}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ImportFileError(f"{file}: not TOML ({error}). Mend it.") from error
+        raise ImportFileError(f"{file}: not TOML ({error}). Correct it.") from error
     except msgspec.ValidationError as error:
         raise ImportFileError(f"{file}: {error}. docs/ledger.md shows what a study holds.") from error
     names = [target.name for target in study.target]
@@ -131,5 +131,5 @@ def read_study(folder: Path, out: Path) -> Study:
 def _found(study: Path, pattern: str) -> list[Path]:
     found = sorted(study.parent.glob(pattern))
     if not found:
-        raise ImportFileError(f"{study}: '{pattern}' names no file beside it. Mend the name or add the file.")
+        raise ImportFileError(f"{study}: '{pattern}' names no file in its folder. Correct the name or add the file.")
     return found

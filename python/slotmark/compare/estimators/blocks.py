@@ -98,13 +98,13 @@ def estimate(task: Task) -> Estimate:
 def method(comparison: Comparison) -> str:
     """Returns how costs of the same blocks were compared, in words."""
     return (
-        "Blocks are paired by slot; of several processes of a target, the mean of log costs counts. Typical block: the Hodges-Lehmann "
+        "Blocks are paired by slot; a target's cost is the mean of log costs over its processes. Typical block: the Hodges-Lehmann "
         "estimate of the blocks' log ratios, as a ratio. All blocks together: the ratio of sums. "
-        f"{percent(comparison.confidence)} intervals and p-values are Student's t over two levels of chance, processes and blocks; how much "
-        "neighbouring blocks are correlated is taken from their order. With one process on a side, intervals cover blocks within the processes "
+        f"{percent(comparison.confidence)} intervals and p-values are Student's t over two sources of variation, processes and blocks; the "
+        "correlation of neighbouring blocks is taken from their order. With one process on a side, intervals cover blocks within the processes "
         f"only; below {ENOUGH_RUNS} there is no verdict. Quantiles are Harrell-Davis's (bootstrap, {comparison.repetitions:,} repetitions, seed "
         f"{comparison.seed}). "
-        "docs/ledger.md gives the reasons, and how often it is right."
+        "docs/ledger.md gives the reasons and the error rates."
     )
 
 

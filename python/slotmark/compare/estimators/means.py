@@ -196,15 +196,15 @@ def method(comparison: Comparison) -> str:
     of_samples = f"{of_bench.method} " if of_bench.method else ""
     return (
         f"A metric's value is the arithmetic mean of its samples. {of_samples}"
-        f"{way} of one run aren't independent of each other: how much a mean varies is read off the slowest cosines of the run's course, and "
-        "intervals and p-values are Student's t with as many degrees of freedom. Each row says over how many samples, and how many independent ones would be as "
-        "informative; no verdict is possible below 4. Nor is there one of single runs that would not stand up to a drift of the level as "
-        "far as the noise of samples may hide, unless verdicts on these runs only are asked for. Verdicts are "
-        "conditional where each side was run once and nothing shows how much runs of one build differ. Else the run is the unit: means of runs are compared on the "
-        "scale of logarithms (shares and counts as they are). What runs of one side differ by, of all sides together, weighed against what was known before or "
-        "moderated by the other metrics of the section, is what each run may differ by, and intervals and p-values are Student's t over it and what varies "
-        f"within runs. {turns}Where a metric has a least difference that matters, the margin is that or "
-        f"a share of the baseline, whichever is more. docs/method.md gives the reasons, and how often it is right. {of_bench.analysed_in_words(filters)}"
+        f"{way} of one run aren't independent of each other: the variance of a mean is estimated from the slowest cosines of the run's course, and "
+        "intervals and p-values are Student's t with as many degrees of freedom. Each row has the number of samples, and of independent ones that would be as "
+        "informative; no verdict is possible below 4. Single runs have no verdict either if it would not hold with the largest drift of the level that "
+        "the noise of samples may hide, unless verdicts on these runs only are asked for. Verdicts are "
+        "conditional where each side was run once and nothing shows how much runs of one build differ. Otherwise the run is the unit: means of runs are compared on the "
+        "scale of logarithms (shares and counts as they are). The variance between runs is that of the runs of each side, pooled over all sides and combined with earlier knowledge or "
+        "moderated by the other metrics of the section; intervals and p-values are Student's t over it and the variance "
+        f"within runs. {turns}Where a metric has a smallest difference that matters, the margin is that or "
+        f"a share of the baseline, whichever is larger. docs/method.md gives the reasons and the error rates. {of_bench.analysed_in_words(filters)}"
     )
 
 
@@ -472,12 +472,12 @@ def _inconclusive(unit: str, found: MeanDifference, basis: Basis, runs: Sequence
     if runs[0].ordered and fewest < LEAST_VALUES:
         return Judgement(
             Verdict.INCONCLUSIVE,
-            f"{counted(fewest, unit)} don't show how much neighbours are alike; {LEAST_VALUES} are needed",
+            f"{counted(fewest, unit)} don't show how much neighbours are correlated; {LEAST_VALUES} are needed",
         )
     if runs[0].ordered and min(basis.effective) < LEAST_EFFECTIVE:
         return Judgement(
             Verdict.INCONCLUSIVE,
-            f"no verdict possible: the level drifts so slowly that {basis.counts[0]:,} and {basis.counts[1]:,} {basis.over} are as good as "
+            f"no verdict possible: the level drifts so slowly that {basis.counts[0]:,} and {basis.counts[1]:,} {basis.over} are as informative as "
             f"{brief(basis.effective[0])} and {brief(basis.effective[1])} independent ones, and {LEAST_EFFECTIVE} are needed; several runs per side are needed to know",
         )
     if found.drifts:

@@ -40,7 +40,7 @@ def estimate(task: Task) -> Estimate:
 def method(comparison: Comparison) -> str:
     """Returns how processes were compared, in words."""
     return (
-        "What a process used as a whole is compared by the means over processes: "
+        "The total use of a process is compared by means over processes:  "
         f"{percent(comparison.confidence)} intervals and p-values are Student's t (Welch's, with at least the pooled variance). Below "
         f"{ENOUGH_RUNS} processes on a side there is no verdict."
     )

@@ -142,4 +142,4 @@ def _check_length(file: Path, where: str, texts: Sequence[str], report: Report) 
 
 
 def _refuse(file: Path, what: str) -> NoReturn:
-    raise ImportFileError(f"{file}: {what}; {_FORM}. Mend it, or name another file.")
+    raise ImportFileError(f"{file}: {what}; {_FORM}. Correct it, or name another file.")

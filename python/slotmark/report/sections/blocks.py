@@ -54,7 +54,9 @@ def _blocks(detail: BlockDesign | None) -> str:
     if detail is None:
         return ""
     effective = (
-        "" if detail.effective_blocks is None else f", as good as {brief(detail.effective_blocks)} independent ones"
+        ""
+        if detail.effective_blocks is None
+        else f", as informative as {brief(detail.effective_blocks)} independent ones"
     )
     return f"{detail.blocks:,} blocks{effective}"
 
@@ -67,7 +69,7 @@ def part_tables(comparison: Comparison) -> list[Table]:
         Column("blocks", "left"),
         *map(Column, ("n", comparison.baseline.name, "candidate", "ratio [interval]", "faster blocks")),
     ]
-    note = f"{COSTS} Shown, not tested: they show where the difference lies."
+    note = f"{COSTS} Shown, not tested: they help to locate the difference."
     made = []
     for place, side in enumerate(comparison.candidates):
         lines = [
@@ -117,8 +119,8 @@ def design_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
         and difference.detail
     ]
     note = (
-        "Can find: the smallest change that a design like this finds four times in five, in one test. Needed: processes per side for a change "
-        "as large as the margin to be found as often. Where the blocks' part alone is too large, more processes don't help."
+        "Can find: the smallest change that a design like this finds four times in five, in one test. Needed: processes per side that find a change "
+        "as large as the margin four times in five. Where the error from blocks alone is too large, more processes don't help."
     )
     return [Table("What this design can find", columns, lines, [note])] if lines else []
 
@@ -135,7 +137,7 @@ def factor_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
         ]
         for effect in blocks.factors
     ]
-    note = f"{comparison.rows[0].metric.name} of a typical block. p-values are of each by itself and in no verdict."
+    note = f"{comparison.rows[0].metric.name} of a typical block. p-values are not adjusted, and no verdict uses them."
     return [Table("", columns, lines, [note])] if lines else []
 
 

@@ -48,11 +48,12 @@ def link_of(comparison: Comparison, row: Row, place: int) -> str:
 def in_a_sentence(metric: Metric) -> str:
     """A metric's name inside a sentence: abbreviations keep their capitals."""
     first = metric.name.split()[0]
-    return metric.name if first.isupper() or not first.isalpha() else metric.name[:1].lower() + metric.name[1:]
+    is_word = first.isalpha() and first[1:].islower()
+    return metric.name[:1].lower() + metric.name[1:] if is_word else metric.name
 
 
 CONDITIONAL_NOTE = (
-    f"{CONDITIONAL} Conditional on these runs: nothing shows how much another run of the same would differ."
+    f"{CONDITIONAL} Conditional on these runs: nothing shows how much another run of the same build would differ."
 )
 """Stands once below the tables where they hold conditional verdicts."""
 
@@ -90,7 +91,7 @@ def rests_on(basis: Basis | None) -> str:
         assumed = f"; variation between runs from {basis.source}" if basis.source not in ("", FROM_RUNS) else ""
         return f"over {counts} {over} per side{assumed}"
     effective = " and ".join(brief(one) for one in basis.effective)
-    return f"over {counts} {basis.over} per side, as good as {effective} independent ones"
+    return f"over {counts} {basis.over} per side, as informative as {effective} independent ones"
 
 
 def margin_in_words(metric: Metric, difference: Difference) -> str:

@@ -108,7 +108,7 @@ def _blocks(comparison: Comparison, blocks: Blocks) -> list[Block]:
     made = [
         Figure(
             "Distribution of costs",
-            f"{metric.name} of blocks on a log axis, every side as high as its largest hump. Blocks differ far more than builds do.",
+            f"{metric.name} of blocks on a log axis, every side scaled to its highest peak. Blocks differ far more than builds do.",
             later("ridgeline", comparison, blocks),
             small=few,
         )
@@ -116,7 +116,7 @@ def _blocks(comparison: Comparison, blocks: Blocks) -> list[Block]:
     made += [
         Figure(
             f"Speedup by percentile{': ' + title if title else ''}",
-            f"Of {name}, in percent of {baseline}'s quantile; above 0 is faster. Quantiles are Harrell-Davis's; bars are intervals of each by itself.",
+            f"Of {name}, in percent of {baseline}'s quantile; above 0 is faster. Quantiles are Harrell-Davis's; bars are intervals, each for its quantile alone.",
             later("percentiles", comparison, blocks, places),
             small=few,
         )
@@ -138,13 +138,13 @@ def _blocks(comparison: Comparison, blocks: Blocks) -> list[Block]:
         made.append(
             Figure(
                 "Shift function",
-                f"Ratio of quantiles at the baseline's deciles of {name}, with intervals of each by itself.",
+                f"Ratio of quantiles at the baseline's deciles of {name}, with intervals, each for its quantile alone.",
                 later("shift", comparison, blocks),
                 small=few,
             )
         )
     return _read(
-        f"{metric.name} per block, against {baseline}. Shaded or barred: intervals, each by itself. The dashed line is no difference.",
+        f"{metric.name} per block, against {baseline}. Shaded areas or bars: intervals, not adjusted. The dashed line is no difference.",
         made,
     )
 

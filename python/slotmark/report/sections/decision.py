@@ -233,6 +233,6 @@ def _conditional(comparison: Comparison) -> list[Paragraph]:
     counts = " and ".join(str(one) for one in dict.fromkeys(runs))
     return [
         Paragraph(
-            f"Conditional on these runs ({counts} per side): they don't show how much another run of the same would differ."
+            f"Conditional on these runs ({counts} per side): they don't show how much another run of the same build would differ."
         )
     ]

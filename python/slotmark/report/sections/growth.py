@@ -32,7 +32,7 @@ def growth_charts(growth: Growth) -> list[Block]:
         if all(min(level.size, level.low) > 0 for curve in curves for level in curve.levels)
     ]
     how = (
-        f"Both axes are logarithmic: a straight line rises by the same factor wherever there are as many times more {growth.along}. Means of "
+        f"Both axes are logarithmic: on a straight line, equal ratios of {growth.along} give equal ratios of the metric. Means of "
         "processes, with the range from the lowest process to the highest."
     )
     return [Paragraph(how), *figures] if figures else []
@@ -40,7 +40,7 @@ def growth_charts(growth: Growth) -> list[Block]:
 
 def growth_tables(growth: Growth) -> list[Block]:
     """A table per metric: a line per target, a column per size. Those without a short name are for who looks closer."""
-    notes = ["Means of processes, and by how many times the last is the first."]
+    notes = ["Means of processes, and the ratio of the last to the first."]
     made: list[Block] = []
     for curves in _by_metric(growth):
         scale, unit = readable(curves[0].metric)

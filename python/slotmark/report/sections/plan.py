@@ -54,7 +54,7 @@ def efforts_in_words(efforts: Sequence[Effort]) -> str:
     """Returns efforts in words: ``19 runs per side (26 days), 6 paired rounds (8 h) or 4 mixed rounds (2 h)``."""
     enough = listed([_effort(one, one.count) for one in efforts if one.count is not None], "or")
     beyond = listed([one.design for one in efforts if one.count is None], "or")
-    return "; ".join(filter(None, (enough, beyond and f"no number of {beyond} within reach")))
+    return "; ".join(filter(None, (enough, beyond and f"no number of {beyond} that was tried is enough")))
 
 
 def between_runs(planned: Planned) -> str:
@@ -69,10 +69,10 @@ def between_runs(planned: Planned) -> str:
             if runs
             else f"taken from {before}"
         )
-        return f"How much runs differ from each other is {words}, and is part of what follows."
+        return f"How much runs differ from each other is {words}, and is included in these figures."
     return (
-        "How much runs differ from each other is unknown: there is one run per side. Figures for several runs follow from what varies "
-        "within one, so it is the least that can be expected; it is marked with ≥."
+        "How much runs differ from each other is unknown: there is one run per side. Figures for several runs come from variation "
+        "within one run; they are lower bounds and are marked with ≥."
     )
 
 
@@ -102,7 +102,7 @@ def _shown(shown: Sequence[Shown]) -> Table:
         *(Column(_title(design).lower()) for design in designs),
     ]
     notes = [
-        "Each number is enough to show, four times in five, that a metric which doesn't change isn't worse beyond its margin (98 % interval).",
+        "With this number, four comparisons in five show that an unchanged metric isn't worse beyond its margin (98 % interval).",
         *(
             ["A dash: the design doesn't show that metric."]
             if any(cell.text == "-" for row in rows for cell in row)
@@ -118,7 +118,7 @@ def _title(design: Design) -> str:
 
 def _in_a_cell(effort: Effort) -> str:
     if effort.count is None:
-        return "beyond reach"
+        return "too many"
     bound = "≥\N{NO-BREAK SPACE}" if effort.at_least else ""
     return f"{bound}{effort.count:,}{_time(effort)}"
 
@@ -174,10 +174,10 @@ def _share(fraction: float) -> str:
 def _notes(planned: Planned) -> list[str]:
     return [
         f"Found: the adjusted p-value is below 5 % among {planned.tests} tests, four times in five. All shares are of the mean.",
-        "To ship: runs per side that show an unchanged metric to be not worse beyond its margin, four times in five.",
-        "A dash: no difference is found so often, or these runs don't show one.",
-        "With one run per side a verdict holds for those two runs only.",
-        "With one run per side, four times in five holds for samples that hardly resemble the ones before them and are hardly skewed. "
-        "With up to 400 at an autocorrelation of 0.7 or with rare large values it is less, down to about one time in two: docs/decision.md.",
-        "How much the same machines differ from one run to the next shows from two runs on; with one, differences between machines stand for it.",
+        "To ship: runs per side with which four comparisons in five show that an unchanged metric isn't worse beyond its margin.",
+        "A dash: no difference is found four times in five, or these runs don't show one.",
+        "With one run per side a verdict is valid for those two runs only.",
+        "With one run per side, four times in five requires samples with little autocorrelation and skewness. "
+        "With up to 400 samples and an autocorrelation of 0.7, or with rare large values, it is less, down to about one time in two: docs/decision.md.",
+        "The variation of a machine between runs is known from two runs on; with one, differences between machines are used instead.",
     ]

@@ -35,7 +35,7 @@ def release_blocks(released: Released, like: Mapping[Answer, Verdict]) -> list[B
     shared = f"its {count} comparisons share that rate" if count > 1 else "it has one comparison"
     return [
         Table("", columns, rows),
-        Paragraph(f"A release without any difference holds in error in at most {rate} of cases: {shared}."),
+        Paragraph(f"A release without any difference ends with HOLD in at most {rate} of cases: {shared}."),
         *_missing({one.name: one.missing for one in released.comparisons}),
     ]
 
@@ -104,7 +104,7 @@ def plan_blocks(planned: ReleasePlan) -> list[Block]:
 def _still_to_run(planned: ReleasePlan) -> str:
     untold = [one.name for one in planned.costs if one.left_s is None]
     known = f"Still to run, one after the other: {duration(planned.left_s)}."
-    unknown = f"How long a run of {listed(untold)} takes is not known: no run that is there shows it."
+    unknown = f"How long a run of {listed(untold)} takes is not known: there is no such run yet."
     return " ".join([*([known] if planned.left_s or not untold else []), *([unknown] if untold else [])])
 
 

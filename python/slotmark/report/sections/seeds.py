@@ -19,7 +19,7 @@ from slotmark.report.sections.cells import (
 )
 from slotmark.statistics.interval import Interval
 
-_SHARE_NOTE = "The replays' share is of the variance: where it is large, more processes of the replays make the interval narrower, not more seeds."
+_SHARE_NOTE = "The replays' share is of the variance: where it is large, more processes of the replays make the interval narrower, and more seeds don't."
 
 
 def seed_rows(comparison: Comparison) -> list[Row]:
@@ -107,9 +107,9 @@ def forecast_tables(comparison: Comparison) -> list[Block]:
             Column(f"factor [{percent(CONFIDENCE)}]"),
             Column("cost in the replays", "left"),
         ]
-        columns += [Column("of blocks", "left"), Column("how many")]
+        columns += [Column("blocks", "left"), Column("number of blocks")]
         notes = [f"{kept.stage} stays as the profile has it: {kept.reason}." for kept in scaled.kept]
-        found.append(Table(f"Stages by the replays of {of}", columns, rows, notes))
+        found.append(Table(f"Stages from the replays of {of}", columns, rows, notes))
         parts = {part.metric: part for part in one.errors}
         errors = [
             [metric_cell(row.metric, readable(row.metric)[1]), *_parts(parts[row.metric.id], readable(row.metric)[0])]
@@ -121,7 +121,7 @@ def forecast_tables(comparison: Comparison) -> list[Block]:
             Column(title)
             for title in ("from the replays", "from the seeds", "both", "replays' share", "degrees of freedom")
         ]
-        found.append(Table(f"What the intervals of {one.side} rest on", columns, errors, [_SHARE_NOTE]))
+        found.append(Table(f"Errors in the intervals of {one.side}", columns, errors, [_SHARE_NOTE]))
     return found
 
 

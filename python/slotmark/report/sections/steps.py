@@ -126,7 +126,7 @@ def place_charts(attribution: Attribution, named: str = "") -> list[Figure]:
     )
     ring = " A ring marks them." if places.apart else ""
     caption = (
-        f"The candidate's mean less the baseline's, {unit}, by {places.kind} and stage, with each sender by itself{grouped}. Blank: too few "
+        f"The candidate's mean minus the baseline's, {unit}, by {places.kind} and stage, with each sender separately{grouped}. Blank: too few "
         f"samples. Stages in which no "
         f"{places.kind} differs by {number(scale * places.least, 2)} {unit} are left out. {_where(places)}{ring}"
     )

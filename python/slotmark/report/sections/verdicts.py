@@ -93,7 +93,7 @@ def _kind(difference: Difference, comparison: Comparison) -> str:
     if difference.verdict != Verdict.INCONCLUSIVE:
         return ""
     if difference.p_adjusted is None:
-        return f"{Verdict.INCONCLUSIVE}, since too little shows how much is chance"
+        return f"{Verdict.INCONCLUSIVE}, since there is too little data to estimate chance"
     if not difference.excludes_none:
         return f"{Verdict.INCONCLUSIVE}, no difference seen, but one beyond the margin isn't ruled out"
     if difference.p_adjusted >= 1 - comparison.confidence:

@@ -406,7 +406,7 @@ def _name_addresses(folder: Path, bed: Bed, addresses: Mapping[str, str]) -> Non
                 for point in root["accessPoints"]:
                     point["address"] = of_port[point["port"]]
         except (OSError, msgspec.DecodeError, KeyError, TypeError) as error:
-            raise BedError(f"{file}: not a topology ({error!r}). Make the bed anew.") from error
+            raise BedError(f"{file}: not a topology ({error!r}). Make the bed again.") from error
         file.write_bytes(msgspec.json.format(msgspec.json.encode(topology), indent=2) + b"\n")
 
 

@@ -149,7 +149,7 @@ def _read(file: Path) -> Recipe:
         recipe = msgspec.convert(read_toml(file), Recipe)
         groups = re.compile(recipe.tip).groupindex
     except (OSError, ValueError, msgspec.ValidationError, re.error) as error:
-        raise TargetError(f"{file}: {error}. Mend the file; docs/live.md describes its fields.") from error
+        raise TargetError(f"{file}: {error}. Correct the file; docs/live.md describes its fields.") from error
     texts = (
         *recipe.command,
         *recipe.prepare,
@@ -169,5 +169,5 @@ def _read(file: Path) -> Recipe:
         (bool(unknown), f"there is no {{{min(unknown, default='')}}}, only {', '.join(PLACES)}"),
     ):
         if wrong:
-            raise TargetError(f"{file}: {what}. Mend the file; docs/live.md describes its fields.")
+            raise TargetError(f"{file}: {what}. Correct the file; docs/live.md describes its fields.")
     return recipe

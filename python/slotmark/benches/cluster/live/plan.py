@@ -96,7 +96,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     start_within_s: Annotated[
         int,
         Option(
-            "From the start of the nodes to slot 0; by their number by default.",
+            "Time from the start of the nodes to slot 0; the default depends on their number.",
             "TIME",
             ("--start-in",),
             parse=_whole_seconds,
@@ -105,7 +105,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ready_within_s: Annotated[
         int,
         Option(
-            "How long preparing may take, nodes to answer, and then to agree on a block.",
+            "Time limit for preparing, then for nodes to answer, and then for them to agree on a block.",
             "TIME",
             ("--ready-within",),
             parse=_whole_seconds,
@@ -115,25 +115,27 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     grace_s: Annotated[
         int,
         Option(
-            "How long nodes may take to end before they are killed.",
+            "Time for nodes to end before they are killed.",
             "TIME",
             ("--grace",),
             parse=_whole_seconds,
             default="30s",
         ),
     ]
-    seed: Annotated[int, Option("Of jitter and losses of the network, and of what transactions pay.", least=0)] = 1
+    seed: Annotated[
+        int, Option("Seed of jitter and losses of the network, and of the amounts in transactions.", least=0)
+    ] = 1
     workload: Annotated[
         bool,
         Option("Whether to submit the transactions of the bed's profile.", flags=("--workload/--no-workload",)),
     ] = True
     hosts: Annotated[
         Path | None,
-        Option("What each host runs, and where: docs/live.md. BED/hosts.toml by default, where that is there.", "FILE"),
+        Option("The node and the machine of each host: docs/live.md. By default BED/hosts.toml, if it exists.", "FILE"),
     ] = None
-    on_loss: Annotated[
-        OnLoss, Option("What to do when a machine of --engine ray is lost in the middle of the measurement.")
-    ] = "stop"
+    on_loss: Annotated[OnLoss, Option("What to do when a machine of --engine ray is lost during the measurement.")] = (
+        "stop"
+    )
     node: str = ""
     turn: Turn | None = None
     nodes: Mapping[str, str] = {}
@@ -222,7 +224,7 @@ def wan_plan(bed: "Bed", seed: int) -> dict[str, Any]:
             "bandwidth_bits_per_s": round(amount(network["bandwidth"])),
         }
     except (KeyError, TypeError, SimulationError) as error:
-        raise BedError(f"bed.json: its profile has no network ({error!r}). Make the bed anew.") from error
+        raise BedError(f"bed.json: its profile has no network ({error!r}). Make the bed again.") from error
     links: dict[tuple[int, int], int] = {}
     for link in bed.links:
         links.setdefault((link.follower, link.producer), link.latency_ns)

@@ -80,7 +80,7 @@ def refuse_unmatched_tips(node: Node, log: Path, tip: str) -> None:
     """TargetError: a node's log has no line that the recipe's pattern finds, though the node has a block."""
     raise TargetError(
         f"--node {node.name}: no line of {log} matches the recipe's tip = {node.recipe.tip!r}, though the node's tip is {tip} by its socket. "
-        "Mend the pattern in node.toml: it is searched in each line, and ^ and $ are the line's ends."
+        "Correct the pattern in node.toml: it is searched in each line, and ^ and $ are the line's ends."
     )
 
 

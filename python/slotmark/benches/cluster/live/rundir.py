@@ -90,5 +90,5 @@ def configure(folder: Path, settings: Mapping[str, Any]) -> None:
     try:
         content = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.DecodeError) as error:
-        raise BedError(f"{file}: not a configuration ({error}). Make the bed anew.") from error
+        raise BedError(f"{file}: not a configuration ({error}). Make the bed again.") from error
     file.write_bytes(msgspec.json.format(msgspec.json.encode(content | dict(settings)), indent=2) + b"\n")

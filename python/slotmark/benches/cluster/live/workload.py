@@ -83,7 +83,7 @@ def workload_of(bed: Bed) -> Workload:
             name, words = "plutus-loop", payload
         elif of_profile["script"]:
             raise BedError(
-                f"bed.json: workload.script is {of_profile['script']!r:.60}, and the bed has no such script. Make the bed anew, or use --no-workload."
+                f"bed.json: workload.script is {of_profile['script']!r:.60}, and the bed has no such script. Make the bed again, or use --no-workload."
             )
         else:
             inputs, outputs = int(of_profile["inputs"]), int(of_profile["outputs"])
@@ -91,7 +91,7 @@ def workload_of(bed: Bed) -> Workload:
         return Workload(name, float(of_profile["tps"]), int(of_profile["tx_count"]), words)
     except (KeyError, TypeError, ValueError, SimulationError) as error:
         raise BedError(
-            f"bed.json: its profile has no workload that can be submitted ({error!r}). Make the bed anew, or use --no-workload."
+            f"bed.json: its profile has no workload that can be submitted ({error!r}). Make the bed again, or use --no-workload."
         ) from error
 
 

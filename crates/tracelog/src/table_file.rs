@@ -17,7 +17,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedW
 use parquet::schema::types::{ColumnDescPtr, Type, TypePtr};
 
 use crate::strings::{Id, Strings};
-use crate::words::{Extremes, Worded, Words, described, numbers_of, properties_of_numbers};
+use crate::words::{WordWriter, Words};
 
 /// A column of a table: its name, and the values of rows.
 #[derive(Clone, Debug)]
@@ -105,15 +105,7 @@ impl Column {
 
     /// True where the values are texts.
     pub(crate) const fn is_text(&self) -> bool {
-        self.dictionary().is_some()
-    }
-
-    /// The words of its texts.
-    const fn dictionary(&self) -> Option<&Words> {
-        match &self.values {
-            Values::Text(_, words) => Some(words),
-            _ => None,
-        }
+        matches!(self.values, Values::Text(..))
     }
 
     /// The column as one in which values may be missing, whether or not any is.
@@ -140,22 +132,6 @@ impl Column {
         };
         let repetition = if self.there.is_some() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         Type::primitive_type_builder(self.name, physical).with_repetition(repetition).with_logical_type(logical).build().map(Arc::new)
-    }
-
-    /// Writes some rows, of which `from` is the place of the first one's value among all; gives that of the row after the last.
-    fn write(&self, rows: Range<usize>, from: usize, out: &mut ColumnWriter<'_>) -> Result<usize, ParquetError> {
-        let there = self.there.as_ref().map(|there| &there[rows.clone()]);
-        let end = from + there.map_or(rows.len(), |there| there.iter().filter(|&&level| level == 1).count());
-        match (&self.values, out) {
-            (Values::Whole(values) | Values::Unsigned(values), ColumnWriter::Int64ColumnWriter(out)) => {
-                out.write_batch(&values[from..end], there, None)
-            }
-            (Values::Real(values), ColumnWriter::DoubleColumnWriter(out)) => out.write_batch(&values[from..end], there, None),
-            (Values::Text(numbers, _), ColumnWriter::Int32ColumnWriter(out)) => out.write_batch(&numbers[from..end], there, None),
-            (Values::Flag(values), ColumnWriter::BoolColumnWriter(out)) => out.write_batch(&values[from..end], there, None),
-            _ => return Err(ParquetError::General(format!("column {} is of another type than before", self.name))),
-        }?;
-        Ok(end)
     }
 }
 
@@ -188,11 +164,13 @@ impl<'a> Numbered<'a> {
 
 /// The values that there are, and which rows have one.
 fn some<T>(values: impl Iterator<Item = Option<T>>) -> (Vec<T>, Option<Vec<i16>>) {
-    let (mut all, mut there) = (Vec::with_capacity(values.size_hint().0), Vec::with_capacity(values.size_hint().0));
-    for value in values {
-        there.push(i16::from(value.is_some()));
+    let mut all = Vec::with_capacity(values.size_hint().0);
+    let there = values.map(|value| {
+        let level = i16::from(value.is_some());
         all.extend(value);
-    }
+        level
+    });
+    let there = there.collect();
     (all, Some(there))
 }
 
@@ -200,7 +178,6 @@ fn some<T>(values: impl Iterator<Item = Option<T>>) -> (Vec<T>, Option<Vec<i16>>
 pub(crate) struct TableFile {
     file: SerializedFileWriter<File>,
     properties: WriterPropertiesPtr,
-    of_numbers: WriterPropertiesPtr,
     /// The columns of the row group that grows.
     group: Vec<Chunk>,
     /// Its rows.
@@ -215,10 +192,9 @@ impl TableFile {
     pub(crate) fn create(path: &Path, columns: &[Column], properties: WriterProperties) -> Result<Self, ParquetError> {
         let fields = columns.iter().map(Column::kind).collect::<Result<_, _>>()?;
         let schema = Type::group_type_builder("rows").with_fields(fields).build()?;
-        let of_numbers = properties_of_numbers(&properties);
         let properties = Arc::new(properties);
         let file = SerializedFileWriter::new(File::create_new(path)?, Arc::new(schema), properties.clone())?;
-        Ok(Self { file, properties, of_numbers, group: Vec::new(), rows: 0 })
+        Ok(Self { file, properties, group: Vec::new(), rows: 0 })
     }
 
     /// Adds rows.
@@ -236,11 +212,7 @@ impl TableFile {
         while from < rows {
             if self.group.is_empty() {
                 let descriptions = self.file.schema_descr().columns().iter().zip(columns);
-                let chunk = |(description, column): (&ColumnDescPtr, &Column)| match column.dictionary() {
-                    Some(words) => Chunk::of_words(description, &self.of_numbers, words),
-                    None => Ok(Chunk::of_values(description, &self.properties)),
-                };
-                self.group = descriptions.map(chunk).collect::<Result<_, _>>()?;
+                self.group = descriptions.map(|(description, column)| Chunk::new(description, column, &self.properties)).collect();
             }
             let to = rows.min(from + most - self.rows);
             for ((column, chunk), first) in columns.iter().zip(&mut self.group).zip(&mut froms) {
@@ -262,7 +234,7 @@ impl TableFile {
         }
         let mut group = self.file.next_row_group()?;
         for chunk in self.group.drain(..) {
-            let (pages, closed) = chunk.close(&self.properties)?;
+            let (pages, closed) = chunk.close()?;
             group.append_column(&pages, closed)?;
         }
         group.close()?;
@@ -282,54 +254,51 @@ impl TableFile {
 }
 
 /// A column of a row group that grows.
-struct Chunk {
-    writer: ColumnWriter<'static>,
-    pages: Pages,
-    words: Option<ChunkOfWords>,
-}
-
-/// The parts of a column of words beside the writer of their numbers.
-struct ChunkOfWords {
-    column: ColumnDescPtr,
-    words: Words,
-    extremes: Arc<Mutex<Extremes>>,
-    /// Rows without a word.
-    gaps: u64,
+#[allow(clippy::large_enum_variant, reason = "most columns are of the large one, and there are few")]
+enum Chunk {
+    Values(ColumnWriter<'static>, Pages),
+    Words(WordWriter),
 }
 
 impl Chunk {
-    fn of_values(column: &ColumnDescPtr, properties: &WriterPropertiesPtr) -> Self {
+    /// One for the values of a column, by its description.
+    fn new(description: &ColumnDescPtr, column: &Column, properties: &WriterPropertiesPtr) -> Self {
+        if let Values::Text(_, words) = &column.values {
+            return Self::Words(WordWriter::new(description, properties, words));
+        }
         let pages = Pages::default();
-        Self { writer: get_column_writer(column.clone(), properties.clone(), Box::new(pages.clone())), pages, words: None }
+        Self::Values(get_column_writer(description.clone(), properties.clone(), Box::new(pages.clone())), pages)
     }
 
-    fn of_words(column: &ColumnDescPtr, of_numbers: &WriterPropertiesPtr, words: &Words) -> Result<Self, ParquetError> {
-        let (pages, words, extremes) = (Pages::default(), words.clone(), Arc::<Mutex<Extremes>>::default());
-        let worded = Worded { pages: pages.clone(), words: words.clone(), extremes: extremes.clone() };
-        let writer = get_column_writer(numbers_of(column)?, of_numbers.clone(), Box::new(worded));
-        Ok(Self { writer, pages, words: Some(ChunkOfWords { column: column.clone(), words, extremes, gaps: 0 }) })
-    }
-
-    /// Writes some rows of a column, as [`Column::write`] does.
+    /// Writes some rows of a column, of which `from` is the place of the first one's value among all; gives that of the row after the last.
     fn write(&mut self, column: &Column, rows: Range<usize>, from: usize) -> Result<usize, ParquetError> {
-        let end = column.write(rows.clone(), from, &mut self.writer)?;
-        match (&mut self.words, column.dictionary()) {
-            (Some(own), Some(words)) if own.words.is(words) => own.gaps += (rows.len() - (end - from)) as u64,
-            (None, None) => {}
-            _ => return Err(ParquetError::General(format!("column {} has other words than before", column.name))),
+        let there = column.there.as_ref().map(|there| &there[rows.clone()]);
+        let end = from + there.map_or(rows.len(), |there| there.iter().filter(|&&level| level == 1).count());
+        match (&column.values, self) {
+            (Values::Whole(values) | Values::Unsigned(values), Self::Values(ColumnWriter::Int64ColumnWriter(out), _)) => {
+                out.write_batch(&values[from..end], there, None)?;
+            }
+            (Values::Real(values), Self::Values(ColumnWriter::DoubleColumnWriter(out), _)) => {
+                out.write_batch(&values[from..end], there, None)?;
+            }
+            (Values::Flag(values), Self::Values(ColumnWriter::BoolColumnWriter(out), _)) => {
+                out.write_batch(&values[from..end], there, None)?;
+            }
+            (Values::Text(numbers, words), Self::Words(out)) if out.writes(words) => out.write(&numbers[from..end], there)?,
+            _ => return Err(ParquetError::General(format!("column {} is of another type or has other words than before", column.name))),
         }
         Ok(end)
     }
 
     /// All pages, and what is known of them.
-    fn close(self, properties: &WriterProperties) -> Result<(Bytes, ColumnCloseResult), ParquetError> {
-        let mut closed = self.writer.close()?;
-        if let Some(ChunkOfWords { column, extremes, gaps, .. }) = self.words {
-            let statistics = properties.statistics_enabled(column.path());
-            let extremes = extremes.lock().unwrap_or_else(PoisonError::into_inner).take();
-            closed.metadata = described(column, &closed.metadata, statistics, extremes, gaps)?;
+    fn close(self) -> Result<(Bytes, ColumnCloseResult), ParquetError> {
+        match self {
+            Self::Values(writer, pages) => {
+                let closed = writer.close()?;
+                Ok((pages.take()?, closed))
+            }
+            Self::Words(writer) => writer.close(),
         }
-        Ok((self.pages.take()?, closed))
     }
 }
 

@@ -30,6 +30,8 @@ mod truth;
 mod truth_tables;
 
 use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -121,18 +123,29 @@ pub fn simulate_by_host<S: Sink>(
     let mut engine = in_stretches(profile, &stages, &topology, seed, |_, stretch| step(progress, stretch.end, total))?;
     let mut journals = std::mem::take(&mut engine.journals);
     let truth = engine.into_truth();
-    let threads = pool.current_num_threads();
-    let mut done = slots;
-    for (hosts, journals) in hosts.chunks_mut(threads).zip(journals.chunks_mut(threads)) {
-        let narrated = hosts.par_iter_mut().zip(journals.par_iter_mut()).map(|((sink, narrator), journal)| {
-            let mut journal = std::mem::take(journal);
-            narration.tell(narrator, &mut journal, &truth.blocks, 0..slots, sink);
-            sink.finish()
+    let blocks = &truth.blocks;
+    let stopped = AtomicBool::new(false);
+    pool.in_place_scope_fifo(|scope| {
+        let (finished, all_finished) = mpsc::channel();
+        for ((sink, narrator), journal) in hosts.iter_mut().zip(&mut journals) {
+            let (narration, stopped, finished) = (&narration, &stopped, finished.clone());
+            scope.spawn_fifo(move |_| {
+                if !stopped.load(Ordering::Relaxed) {
+                    narration.tell(narrator, &mut std::mem::take(journal), blocks, 0..slots, sink);
+                    let _ = finished.send(sink.finish()); // unless nobody waits for it any more
+                }
+            });
+        }
+        drop(finished);
+        let mut done = slots;
+        let narrated = all_finished.into_iter().try_for_each(|host| {
+            host?;
+            done += slots;
+            step(progress, done, total)
         });
-        pool.install(|| narrated.collect::<Result<(), SimulationError>>())?;
-        done += slots * hosts.len() as u64;
-        step(progress, done, total)?;
-    }
+        stopped.store(narrated.is_err(), Ordering::Relaxed);
+        narrated
+    })?;
     Ok(outcome(topology, truth, hosts))
 }
 

@@ -39,9 +39,10 @@ impl Sink for TableFiles {
         // Logs are read in the order of their hosts' names.
         let part = topology.hosts.iter().filter(|other| other.name < *name).count();
         let mut lines = LineTables::new(&self.tables, part);
-        lines.host(name.as_bytes());
+        let whose = lines.host(name.as_bytes());
         Ok(TableWriter {
             lines: Some(lines),
+            whose,
             account: None,
             slots: 0,
             name: name.clone(),
@@ -61,6 +62,8 @@ impl Sink for TableFiles {
 /// One host's part of the tables.
 pub struct TableWriter {
     lines: Option<LineTables>,
+    /// The host's place in them.
+    whose: usize,
     account: Option<Account>,
     /// Rows of its part of `truth_slots`, once it is finished.
     pub(crate) slots: u64,
@@ -91,7 +94,7 @@ impl HostSink for TableWriter {
         let Some(lines) = &mut self.lines else { return };
         let mut row = RowOut {
             lines,
-            host: self.name.as_bytes(),
+            whose: self.whose,
             ts_ns: self.start_ns + at_ns,
             own_address: &self.addresses[self.host as usize],
             addresses: &self.addresses,
@@ -128,7 +131,7 @@ impl HostSink for TableWriter {
 /// The place where one message becomes a row.
 struct RowOut<'t> {
     lines: &'t mut LineTables,
-    host: &'t [u8],
+    whose: usize,
     ts_ns: i64,
     own_address: &'t [u8],
     addresses: &'t [Vec<u8>],
@@ -144,6 +147,6 @@ impl Teller for RowOut<'_> {
             self.connection.clear();
             write_connection(self.connection, self.own_address, &self.addresses[peer.0 as usize]);
         }
-        self.written = self.lines.form(self.host, self.ts_ns, form, self.connection, self.place);
+        self.written = self.lines.form(self.whose, self.ts_ns, form, self.connection, self.place);
     }
 }

@@ -7,7 +7,7 @@ use parquet::errors::ParquetError;
 use serde::{Deserialize, Serialize};
 
 use crate::dialects::{CARDANO_NODE, Dialect, Entry};
-use crate::messages::{Body, Form, Made, Thread, read};
+use crate::messages::{Body, Form, Made, Message, NAMESPACES, Thread, read};
 use crate::reason::Reason;
 use crate::strings::{EndMap, Map};
 use crate::table_file::Column;
@@ -134,6 +134,8 @@ pub struct LineTables {
     newest: i64,
     hosts: Hosts,
     names: EndMap<Vec<u8>, u64>,
+    /// Lines that were never text, by their messages.
+    forms: [u64; Message::COUNT],
     reasons: BTreeMap<Reason, u64>,
     account: Account,
 }
@@ -167,6 +169,7 @@ impl LineTables {
             newest: i64::MIN,
             hosts: Hosts::of(CARDANO_NODE.node()),
             names: EndMap::default(),
+            forms: [0; Message::COUNT],
             reasons: BTreeMap::new(),
             account: Account { part, ..Account::default() },
         }
@@ -177,9 +180,9 @@ impl LineTables {
         self.hosts.node = dialect.map_or("", |dialect| dialect.node());
     }
 
-    /// Adds a host, whether or not it has lines.
-    pub fn host(&mut self, name: &[u8]) {
-        self.hosts.place(name);
+    /// Adds a host, whether or not it has lines; returns its place.
+    pub fn host(&mut self, name: &[u8]) -> usize {
+        self.hosts.place(name)
     }
 
     /// Takes a line of a host: the name of its message, and its content, if that is of interest.
@@ -191,9 +194,7 @@ impl LineTables {
     #[inline]
     pub fn line(&mut self, host: &[u8], name: &[u8], entry: Option<&Entry<'_>>, place: i64) -> Result<(), ParquetError> {
         let whose = self.count(host, name);
-        let Some(entry) = entry else { return Ok(()) };
-        self.time(whose, entry.ts_ns);
-        self.add(whose, host, entry, place)
+        entry.map_or(Ok(()), |entry| self.entry(whose, entry, place))
     }
 
     /// Takes a line of a host that is a part of rows, which come by themselves.
@@ -205,7 +206,14 @@ impl LineTables {
     /// Takes a row of a host whose line was taken as a part.
     pub(crate) fn row(&mut self, host: &[u8], entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
         let whose = self.hosts.place(host);
-        self.add(whose, host, entry, place)
+        self.add(whose, entry, place)
+    }
+
+    /// Takes the content of a line that is counted.
+    #[inline(always)]
+    fn entry(&mut self, whose: usize, entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
+        self.time(whose, entry.ts_ns);
+        self.add(whose, entry, place)
     }
 
     /// Counts a line; returns the place of its host.
@@ -237,7 +245,7 @@ impl LineTables {
 
     /// Adds a row.
     #[inline(always)]
-    fn add(&mut self, whose: usize, host: &[u8], entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
+    fn add(&mut self, whose: usize, entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
         let facts = &mut self.hosts.facts[whose];
         facts.kept += 1;
         if let Body::Version(version) = entry.body {
@@ -245,7 +253,7 @@ impl LineTables {
             (facts.version, facts.revision, facts.compiler) = (text(version.version), text(version.revision), text(version.compiler));
         }
         let before = self.rows.short_hashes;
-        self.rows.push((whose, host), entry, place)?;
+        self.rows.push((whose, facts.host.as_bytes()), entry, place)?;
         facts.short_hashes += self.rows.short_hashes - before;
         Ok(())
     }
@@ -259,35 +267,41 @@ impl LineTables {
         facts.repeated += 1;
     }
 
-    /// Takes a message of a host that was never text: what [`LineTables::line`] takes of its line. Where it is about a peer, its
-    /// line would have `connection` for that.
+    /// Takes a message that was never text of a host by its place: what [`LineTables::line`] takes of its line. Where it is about a
+    /// peer, its line would have `connection` for that.
     ///
     /// # Errors
     /// A table can't be written.
     #[inline]
-    pub fn form<'a, F: Form<'a>>(&mut self, host: &[u8], ts_ns: i64, form: F, connection: &[u8], place: i64) -> Result<(), ParquetError> {
-        let mut digits = itoa::Buffer::new();
+    pub fn form<'a, F: Form<'a>>(&mut self, whose: usize, ts_ns: i64, form: F, connection: &[u8], place: i64) -> Result<(), ParquetError> {
         let body = match read(F::MESSAGE, &mut Made::new(form, connection)) {
             Ok(body) => body,
             Err(reason) => {
-                self.reject(host, reason, || Rejection {
-                    host: String::from_utf8_lossy(host).into(),
+                let host = self.hosts.facts[whose].host.clone();
+                let text = F::NAME.to_owned();
+                let line = place as u64 + 1;
+                self.reject(host.clone().as_bytes(), reason, || Rejection {
+                    host,
                     file: String::new(),
-                    line: place as u64 + 1,
+                    line,
                     offset: 0,
                     reason: reason.to_string(),
-                    text: F::NAME.to_owned(),
+                    text,
                 });
                 return Ok(());
             }
         };
+        self.account.lines += 1;
+        self.forms[F::MESSAGE as usize] += 1;
+        self.hosts.facts[whose].lines += 1;
+        let Some(body) = body else { return Ok(()) };
+        let mut digits = itoa::Buffer::new();
         let thread = match form.thread() {
-            _ if !matches!(body, Some(Body::Transactions(_))) => None, // the other tables don't have it
+            _ if !matches!(body, Body::Transactions(_)) => None, // the other tables don't have it
             Thread::Named(name) => Some(name.as_bytes()),
             Thread::Numbered(number) => Some(digits.format(number).as_bytes()),
         };
-        let entry = body.map(|body| Entry { ts_ns, host: None, thread, message: F::MESSAGE, body });
-        self.line(host, F::NAME.as_bytes(), entry.as_ref(), place)
+        self.entry(whose, &Entry { ts_ns, host: None, thread, message: F::MESSAGE, body }, place)
     }
 
     /// Counts a line of a host that couldn't be read; `rejection` is called for the rest only while there is room for more.
@@ -316,6 +330,13 @@ impl LineTables {
         let mut account = self.account;
         for (name, count) in self.names {
             *account.names.entry(String::from_utf8_lossy(&name).into()).or_default() += count;
+        }
+        for (message, names) in NAMESPACES {
+            let count = self.forms[*message as usize];
+            // All forms of a message are written by its first name.
+            if let Some(name) = names.first().filter(|_| count > 0) {
+                *account.names.entry((*name).to_owned()).or_default() += count;
+            }
         }
         account.reasons = self.reasons.into_iter().map(|(reason, count)| (reason.to_string(), count)).collect();
         account.tables = written.iter().map(|written| (written.table.to_owned(), written.rows)).collect();

@@ -4,6 +4,7 @@
 //! so that lines that come a little late find their place.
 
 use std::fs;
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -16,8 +17,15 @@ use crate::messages::{Address, Block, Body, Ledger, Message, Slot, Transactions}
 use crate::strings::{Id, Strings};
 use crate::table_file::{Column, TableFile};
 
-/// Rows written at a time; as many more are held back.
+/// Rows that leave at a time; as many more are held back.
 const WINDOW: usize = 64 << 10;
+/// Rows whose columns are made and written at a time: few enough to stay near the CPU.
+const NEAR: usize = 4 << 10;
+
+/// In the place of a number that is missing: no log has it.
+const NO_NUMBER: i64 = i64::MIN;
+/// In the place of a word that is missing.
+const NO_WORD: Id = -1;
 
 /// One row of a table.
 trait Row: Copy {
@@ -46,15 +54,15 @@ macro_rules! row {
         }
     };
     (@type Whole) => { i64 };
-    (@type Optional) => { Option<i64> };
+    (@type Optional) => { i64 };
     (@type Real) => { Option<f64> };
     (@type Word) => { Id };
-    (@type Text) => { Option<Id> };
+    (@type Text) => { Id };
     (@column Whole, $rows:ident, $name:ident, $strings:ident) => {
         Column::whole(stringify!($name), $rows.iter().map(|row| row.$name))
     };
     (@column Optional, $rows:ident, $name:ident, $strings:ident) => {
-        Column::optional(stringify!($name), $rows.iter().map(|row| row.$name))
+        Column::optional(stringify!($name), $rows.iter().map(|row| (row.$name != NO_NUMBER).then_some(row.$name)))
     };
     (@column Real, $rows:ident, $name:ident, $strings:ident) => {
         Column::real(stringify!($name), $rows.iter().map(|row| row.$name))
@@ -63,7 +71,7 @@ macro_rules! row {
         Column::words(stringify!($name), $rows.iter().map(|row| row.$name), $strings.words())
     };
     (@column Text, $rows:ident, $name:ident, $strings:ident) => {
-        Column::optional_words(stringify!($name), $rows.iter().map(|row| row.$name), $strings.words())
+        Column::optional_words(stringify!($name), $rows.iter().map(|row| (row.$name != NO_WORD).then_some(row.$name)), $strings.words())
     };
 }
 
@@ -104,6 +112,8 @@ pub(crate) struct Rows {
     address: Vec<u8>,
     /// The host of the row before: its place among hosts, and its name's number.
     host: Option<(usize, Id)>,
+    /// The thread of the row before that has one, and its number.
+    thread: (Vec<u8>, Id),
     /// The word in the column `event` of each message, by its number.
     events: [Option<Id>; Message::COUNT],
     blocks: Part<BlockRow>,
@@ -130,6 +140,7 @@ impl Rows {
             strings: Strings::default(),
             address: Vec::new(),
             host: None,
+            thread: (Vec::new(), 0),
             events: [None; Message::COUNT],
             blocks: Part::new(tables, part),
             slots: Part::new(tables, part),
@@ -141,6 +152,7 @@ impl Rows {
     }
 
     /// Takes a line's content; `host` is the host's place among all and its name, `place` orders lines of a host that have one time.
+    #[inline(always)] // of a form, only one of the tables is left
     pub(crate) fn push(&mut self, host: (usize, &[u8]), entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
         let host = self.host(host);
         let ts_ns = entry.ts_ns;
@@ -177,20 +189,22 @@ impl Rows {
                         return Ok(());
                     }
                 }
-                self.ledger.push(LedgerRow { host, ts_ns, slot, utxo_size, chain_density }, &self.strings)
+                self.ledger.push(LedgerRow { host, ts_ns, slot, utxo_size: number(utxo_size), chain_density }, &self.strings)
             }
             Body::Block(Block { block, slot, block_no, previous, size_bytes, length, connection }) => {
                 self.short_hashes += u64::from(block.len() < 64);
                 let event = self.event(entry.message);
                 let block = self.strings.id(block);
-                let previous = previous.map(|hash| self.strings.id(hash));
-                let (local, remote) = connection.map(|ends| (self.address(ends.local), self.address(ends.remote))).unzip();
+                let previous = previous.map_or(NO_WORD, |hash| self.strings.id(hash));
+                let (local, remote) = connection.map_or((NO_WORD, NO_WORD), |ends| (self.address(ends.local), self.address(ends.remote)));
+                let (slot, block_no, size_bytes, length) = (number(slot), number(block_no), number(size_bytes), number(length));
                 let row = BlockRow { host, ts_ns, event, block, slot, block_no, previous, size_bytes, length, local, remote, place };
                 self.blocks.push(row, &self.strings)
             }
             Body::Transactions(Transactions { count, accepted, rejected }) => {
                 let event = self.event(entry.message);
-                let thread = entry.thread.map(|thread| self.strings.id(thread));
+                let thread = entry.thread.map_or(NO_WORD, |thread| self.thread(thread));
+                let (count, accepted, rejected) = (number(count), number(accepted), number(rejected));
                 self.transactions.push(TransactionRow { host, ts_ns, event, thread, count, accepted, rejected }, &self.strings)
             }
             Body::Version(_) => Ok(()),
@@ -210,6 +224,17 @@ impl Rows {
     }
 
     #[inline]
+    fn thread(&mut self, name: &[u8]) -> Id {
+        let (last, id) = &mut self.thread;
+        if last.is_empty() || last != name {
+            last.clear();
+            last.extend_from_slice(name);
+            *id = self.strings.id(name);
+        }
+        *id
+    }
+
+    #[inline]
     fn event(&mut self, message: Message) -> Id {
         *self.events[message as usize].get_or_insert_with(|| self.strings.id(message.event().as_bytes()))
     }
@@ -226,7 +251,7 @@ impl Rows {
 
     fn slot(&mut self, host: Id, ts_ns: i64, message: Message, slot: Option<i64>, block_no: Option<i64>) -> Result<(), ParquetError> {
         let event = self.event(message);
-        self.slots.push(SlotRow { host, ts_ns, event, slot, block_no }, &self.strings)
+        self.slots.push(SlotRow { host, ts_ns, event, slot: number(slot), block_no: number(block_no) }, &self.strings)
     }
 
     /// Writes what is left and closes the files.
@@ -241,10 +266,18 @@ impl Rows {
     }
 }
 
+/// A number as rows have it.
+fn number(value: Option<i64>) -> i64 {
+    value.unwrap_or(NO_NUMBER)
+}
+
 /// A table's part: the rows that are held back, and the file, once there is a row.
 struct Part<R> {
     path: PathBuf,
-    held: Vec<R>,
+    /// The rows that leave next: as many as leave at a time, or none.
+    earlier: Vec<R>,
+    /// Those that came after them.
+    later: Vec<R>,
     in_order: bool,
     last: i64,
     is_first: bool,
@@ -256,60 +289,66 @@ impl<R: Row> Part<R> {
     fn new(tables: &Path, part: usize) -> Self {
         let path = part_file(&tables.join(R::TABLE), part);
         let written = Written { table: R::TABLE, ..Written::default() };
-        Self { path, held: Vec::new(), in_order: true, last: i64::MIN, is_first: part == 0, file: None, written }
+        Self { path, earlier: Vec::new(), later: Vec::new(), in_order: true, last: i64::MIN, is_first: part == 0, file: None, written }
     }
 
     #[inline]
     fn push(&mut self, row: R, strings: &Strings) -> Result<(), ParquetError> {
-        self.in_order &= self.held.last().is_none_or(|last| last.ts_ns() <= row.ts_ns());
-        if self.held.is_empty() {
-            self.held.reserve_exact(2 * WINDOW); // address space alone: memory comes with rows
+        self.in_order &= self.later.last().or(self.earlier.last()).is_none_or(|last| last.ts_ns() <= row.ts_ns());
+        if self.later.is_empty() {
+            self.later.reserve_exact(WINDOW); // address space alone: memory comes with rows
         }
-        self.held.push(row);
-        if self.held.len() >= 2 * WINDOW { self.write(WINDOW, strings) } else { Ok(()) }
+        self.later.push(row);
+        if self.later.len() >= WINDOW { self.write(strings) } else { Ok(()) }
     }
 
-    /// Writes the earliest rows.
-    fn write(&mut self, rows: usize, strings: &Strings) -> Result<(), ParquetError> {
+    /// Writes the earlier rows; the later ones are next.
+    fn write(&mut self, strings: &Strings) -> Result<(), ParquetError> {
         if !self.in_order {
-            self.held.sort_by_key(Row::ts_ns); // stable: lines of one time stay in their order
+            let leaving = self.earlier.len();
+            self.earlier.append(&mut self.later);
+            self.earlier.sort_by_key(Row::ts_ns); // stable: lines of one time stay in their order
+            self.later.extend(self.earlier.drain(leaving..));
             self.in_order = true;
         }
-        let leaving = &self.held[..rows];
-        let Some(newest) = leaving.last() else { return Ok(()) };
-        self.written.late += leaving.iter().take_while(|row| row.ts_ns() < self.last).count() as u64;
-        self.last = self.last.max(newest.ts_ns());
-        self.written.rows += rows as u64;
-        let columns = R::columns(leaving, strings);
-        self.file(&columns)?.write(&columns)?;
-        self.held.drain(..rows);
+        if let Some(newest) = self.earlier.last() {
+            self.written.late += self.earlier.iter().take_while(|row| row.ts_ns() < self.last).count() as u64;
+            self.last = self.last.max(newest.ts_ns());
+            self.written.rows += self.earlier.len() as u64;
+            for rows in self.earlier.chunks(NEAR) {
+                let columns = R::columns(rows, strings);
+                file(&mut self.file, &self.path, &columns)?.write(&columns)?;
+            }
+            self.earlier.clear();
+        }
+        mem::swap(&mut self.earlier, &mut self.later);
         Ok(())
     }
 
-    /// The file, which is made with the columns that are given where there is none.
-    fn file(&mut self, columns: &[Column]) -> Result<&mut TableFile, ParquetError> {
-        match &mut self.file {
-            Some(file) => Ok(file),
-            none => {
-                if let Some(folder) = self.path.parent() {
-                    fs::create_dir_all(folder)?;
-                }
-                Ok(none.insert(TableFile::create(&self.path, columns, properties(columns))?))
-            }
-        }
-    }
-
     fn finish(mut self, strings: &Strings) -> Result<Written, ParquetError> {
-        while !self.held.is_empty() {
-            self.write(self.held.len().min(WINDOW), strings)?;
+        while !self.earlier.is_empty() || !self.later.is_empty() {
+            self.write(strings)?;
         }
         if self.is_first {
-            self.file(&R::columns(&[], strings))?; // so that every table is there, if only its columns
+            file(&mut self.file, &self.path, &R::columns(&[], strings))?; // so that every table is there, if only its columns
         }
         if let Some(file) = self.file {
             file.close()?;
         }
         Ok(self.written)
+    }
+}
+
+/// The file of a part, which is made with the columns that are given where there is none.
+fn file<'f>(file: &'f mut Option<TableFile>, path: &Path, columns: &[Column]) -> Result<&'f mut TableFile, ParquetError> {
+    match file {
+        Some(file) => Ok(file),
+        none => {
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            Ok(none.insert(TableFile::create(path, columns, properties(columns))?))
+        }
     }
 }
 

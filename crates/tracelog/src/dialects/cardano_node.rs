@@ -30,23 +30,29 @@ use whole::read_whole;
 /// # Errors
 /// It is no JSON, cut, or a field of a message of interest is missing or of another type.
 pub fn read_line(line: &[u8]) -> Result<Seen<'_>, Reason> {
+    let mut seen = Seen { name: Cow::Borrowed(b""), entry: None };
+    read_into(line, &mut seen)?;
+    Ok(seen)
+}
+
+/// Does so into `seen`, which has no content: that is large, and moving it takes longer than some of its parts.
+fn read_into<'a>(line: &'a [u8], seen: &mut Seen<'a>) -> Result<(), Reason> {
     let line = line.trim_ascii();
     if line.first() != Some(&b'{') {
         return Err(Reason::NotJson);
     }
     if let Some(head) = Head::of(line) {
+        seen.name = Cow::Borrowed(head.name);
         if let Some(message) = by_namespace(head.name) {
-            if let Some(entry) = read_usual(line, &head, message) {
-                refuse_long_names(entry.as_ref())?;
-                return Ok(Seen { name: Cow::Borrowed(head.name), entry });
+            if read_usual(line, &head, message, &mut seen.entry).is_some() {
+                return refuse_long_names(seen.entry.as_ref());
             }
         } else if !names_a_kind(line) {
-            return if line.ends_with(b"}") { Ok(Seen { name: Cow::Borrowed(head.name), entry: None }) } else { Err(Reason::Cut) };
+            return if line.ends_with(b"}") { Ok(()) } else { Err(Reason::Cut) };
         }
     }
-    let seen = read_whole(line)?;
-    refuse_long_names(seen.entry.as_ref())?;
-    Ok(seen)
+    *seen = read_whole(line)?;
+    refuse_long_names(seen.entry.as_ref())
 }
 
 /// cardano-node's dialect.
@@ -81,8 +87,9 @@ impl Reader for CardanoNode {
     fn read(&mut self, lines: &[Line<'_>], taker: &mut dyn Taker) -> Result<(), ParquetError> {
         for (number, line) in lines.iter().enumerate() {
             let place = taker.begin(number);
-            match line.content().and_then(read_line) {
-                Ok(seen) => taker.line(&seen, place)?,
+            let mut seen = Seen { name: Cow::Borrowed(b""), entry: None };
+            match line.content().and_then(|text| read_into(text, &mut seen)) {
+                Ok(()) => taker.line(&seen, place)?,
                 Err(reason) => taker.reject(reason),
             }
         }
@@ -225,7 +232,8 @@ mod tests {
             let line = format!(r#"{{"at":"2025-12-01T07:06:46.5Z","ns":"{name}","data":{data},"sev":"Info","thread":"1","host":"h"}}"#);
             let line = line.as_bytes();
             let head = Head::of(line).unwrap();
-            let entry = read_usual(line, &head, by_namespace(head.name).unwrap()).unwrap();
+            let mut entry = None;
+            read_usual(line, &head, by_namespace(head.name).unwrap(), &mut entry).unwrap();
             assert!(entry.is_some());
             assert_eq!(entry, read_whole(line).unwrap().entry);
         }

@@ -36,15 +36,15 @@ impl<'a> Head<'a> {
 
 /// Reads a message of interest as new tracing writes it: `data` follows the namespace, then the facts of the line.
 ///
-/// Returns the same as [`read_whole`]; None where the line is written otherwise or has a fault: that function finds it.
+/// Puts the same into `entry`, which is none, as [`read_whole`] gives. None where the line is written otherwise or has a fault: that function finds it.
 #[inline]
-pub(super) fn read_usual<'a>(line: &'a [u8], head: &Head<'a>, message: Message) -> Option<Option<Entry<'a>>> {
+pub(super) fn read_usual<'a>(line: &'a [u8], head: &Head<'a>, message: Message, entry: &mut Option<Entry<'a>>) -> Option<()> {
     const DATA: &[u8] = b",\"data\":";
     if !line[head.end..].starts_with(DATA) {
         return None;
     }
     let mut cursor = Cursor::from(line, head.end + DATA.len());
-    let body = read(message, &mut Outermost(&mut cursor)).ok()?;
+    let Ok(body) = read(message, &mut Outermost(&mut cursor)) else { return None };
     let (mut host, mut thread) = (None, None);
     if let Some((usual_thread, usual_host)) = usual_tail(&mut cursor) {
         (host, thread) = (Some(usual_host), Some(usual_thread));
@@ -63,8 +63,10 @@ pub(super) fn read_usual<'a>(line: &'a [u8], head: &Head<'a>, message: Message) 
     if !cursor.at_end() || !is_text(line) {
         return None;
     }
-    let Some(body) = body else { return Some(None) };
-    Some(Some(Entry { ts_ns: line_time("at", head.at).ok()?, host, thread, message, body }))
+    if let Some(body) = body {
+        *entry = Some(Entry { ts_ns: line_time("at", head.at).ok()?, host, thread, message, body });
+    }
+    Some(())
 }
 
 /// Thread and host where a line ends as new tracing writes it; else the cursor stays.

@@ -1,6 +1,7 @@
 """Scripts that a profile's workload names: what runs is what the manifest names, and what can't run is refused before anything does."""
 
 import json
+import math
 import os
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from slotmark.benches.cluster.bed import create_bed, read_bed
 from slotmark.benches.cluster.live.workload import workload_of
 from slotmark.benches.cluster.metadata import read_metadata
+from slotmark.benches.cluster.scripts import LOOPS
 from slotmark.cli import app
 from slotmark.errors import ArgumentError, BedError
 
@@ -19,11 +21,18 @@ ALWAYS = "450101002499"
 """Succeeds with any context: ``(program 1.1.0 (lam context (con unit ())))``, the script of Plutus V3 that is known by this hash."""
 ALWAYS_HASH = "186e32faa80a26810392fda6d559c7ed4721a65ce1c9d4ef3e1c87b4"
 FAILS = "450101002601"
+ENDLESS = "4d01010023230010012300100101"
+"""Calls itself forever: ``(lam context [(lam x [x x]) (lam x [x x])])``."""
 LOOP_HASH = "b499a4bc88aca05aa266583b0722d81d10d9f1ec2863ace533d2599d"
 
 
 def quietly(_done: int, _total: int) -> None:
     pass
+
+
+def json_of(output: str) -> str:
+    """The JSON in what a command printed beside its progress."""
+    return output[output.index("{") : output.rindex("}") + 1]
 
 
 def profile_of(
@@ -55,14 +64,87 @@ def test_a_script_of_a_file_is_in_the_bed_and_in_the_manifest_by_its_hash(tmp_pa
 
 def test_the_loop_is_named_as_what_it_is(tmp_path: Path) -> None:
     bed = create_bed("value-only-5", tmp_path / "bed", quietly, settings=[*SMALL, "workload.script=Loop"])
-    assert bed.script is None and workload_of(bed).name == "plutus-loop"
+    assert bed.script is not None and workload_of(bed).name == "script"
+    # A bed of a version that had no other loop.
+    assert workload_of(msgspec.structs.replace(bed, script=None)).name == "plutus-loop"
     facts = read_metadata(tmp_path / "bed", None).workload
     assert (facts["workload"], facts["Plutus script hash"]) == ("Plutus countdown loop", LOOP_HASH)
 
 
-@pytest.mark.parametrize("script", ["Ripemd160", "EcdsaSecp256k1Loop", "loop", "Loops", "anything"])
+@pytest.mark.parametrize("script", LOOPS)
+def test_each_loop_is_calibrated_to_its_budget_and_named_with_what_it_uses(script: str, tmp_path: Path) -> None:
+    share = ["workload.txs_per_block=8", "genesis.budgets.block.steps=80000000000"]
+    bed = create_bed(
+        "plutus-5",
+        tmp_path / "bed",
+        quietly,
+        settings=[*SMALL, "epoch_slots=1000", f"workload.script={script}", *share],
+    )
+    assert bed.script is not None and bed.script.name == script
+    facts = read_metadata(tmp_path / "bed", None).workload
+    assert facts["workload"] != "Plutus (other)" and facts["Plutus script hash"] == bed.script.hash
+    memory, steps = int(facts["script memory"]), int(facts["script steps"])
+    # An eighth of what a block may use, but for less than a round, is used up of one of them.
+    assert memory <= 7_750_000 and steps <= 10_000_000_000
+    assert memory > 0.9 * 7_750_000 or steps > 0.9 * 10_000_000_000
+    price = math.ceil(memory * 0.0577 + steps * 0.0000721)
+    assert abs(int(facts["script cost, lovelace"]) - price) <= 1
+    assert facts["block steps budget"] == "80000000000"
+    alonzo = json.loads((tmp_path / "bed" / "genesis" / "genesis.alonzo.json").read_text(encoding="utf-8"))
+    assert alonzo["maxBlockExUnits"] == {"exUnitsMem": 62_000_000, "exUnitsSteps": 80_000_000_000}
+
+
+@pytest.mark.parametrize(
+    ("profile", "each"),
+    [("plutus-5", 4), ("budget-x1.5", 6), ("budget-x2", 8), ("secp-5", 8), ("ripemd-5", 8), ("bls-5", 8)],
+)
+def test_a_chain_of_a_profile_is_valid_with_its_scripts(profile: str, each: int, tmp_path: Path) -> None:
+    chain = tmp_path / "chain"
+    made = CliRunner().invoke(app, ["chain", "synth", "--profile", profile, "--blocks", "3", "-o", str(chain)])
+    assert made.exit_code == 0, made.output
+    genesis = chain / "genesis" / "shelley-genesis.json"
+    checked = CliRunner().invoke(app, ["chain", "check", str(chain), "--genesis", str(genesis), "--json"])
+    assert checked.exit_code == 0, checked.output
+    held = {rule["rule"]: rule for rule in json.loads(json_of(checked.output))["rules"]}
+    assert held["script-result"]["held"] == held["script-budget"]["held"] == 2 * each
+    # A rule of budgets is there to be broken: the same blocks are refused where the genesis allows a block no more than a transaction.
+    alonzo = chain / "genesis" / "alonzo-genesis.json"
+    stated = json.loads(alonzo.read_text(encoding="utf-8"))
+    alonzo.write_text(json.dumps(stated | {"maxBlockExUnits": stated["maxTxExUnits"]}), encoding="utf-8")
+    refused = CliRunner().invoke(app, ["chain", "check", str(chain), "--genesis", str(genesis), "--json"])
+    assert refused.exit_code == 1 and '"block-units"' in refused.output
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["budgets.transaction.memory=0"], "transaction.memory is 0"),
+        (["budgets.block.steps=9999999999"], "expected 1 or more for a transaction, as much or more for a block"),
+        (["budgets.block.memory=620000001"], "620000000 at most"),
+        (
+            ["budgets.transaction.steps=1000"],
+            "the script uses more than a transaction may, 14000000 of memory and 1000 steps",
+        ),
+        (["workload.script=", "workload.txs_per_block=8"], "only a loop"),
+    ],
+)
+def test_a_budget_that_no_script_can_have_is_refused(settings: list[str], words: str, tmp_path: Path) -> None:
+    with pytest.raises(BedError) as raised:
+        create_bed("plutus-5", tmp_path / "bed", quietly, settings=[*SMALL, "epoch_slots=1000", *settings])
+    assert words in str(raised.value) and "\n" not in str(raised.value)
+    assert not (tmp_path / "bed").exists()
+
+
+def test_a_chain_has_a_workload_or_a_profile(tmp_path: Path) -> None:
+    for wrong in ([], ["--workload", "empty", "--profile", "secp-5"]):
+        refused = CliRunner().invoke(app, ["chain", "synth", *wrong, "--blocks", "1", "-o", str(tmp_path / "no")])
+        assert isinstance(refused.exception, ArgumentError) and "expected one of them" in str(refused.exception)
+    assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize("script", ["EcdsaLoop", "loop", "Loops", "anything"])
 def test_a_script_that_is_not_here_is_refused(script: str, tmp_path: Path) -> None:
-    with pytest.raises(BedError, match="expected 'Loop'"):
+    with pytest.raises(BedError, match="expected a loop"):
         create_bed("value-only-5", tmp_path / "bed", quietly, settings=[*SMALL, f"workload.script={script}"])
     assert not (tmp_path / "bed").exists()
     # A bed made by hand, or by a version that took any name.
@@ -76,6 +158,7 @@ def test_a_script_that_is_not_here_is_refused(script: str, tmp_path: Path) -> No
     ("changed", "words"),
     [
         ({"script": FAILS}, "mine.plutus: the script fails with its datum and redeemer"),
+        ({"script": ENDLESS}, "mine.plutus: the script uses more than a transaction may"),
         ({"script": "45010100ffff"}, "can't be read as what they should be"),
         ({"redeemer": ""}, "workload.redeemer is missing"),
         ({"redeemer": "../profile/redeemer.json"}, "without a path"),
@@ -114,8 +197,7 @@ def test_a_chain_of_a_script_is_valid(tmp_path: Path) -> None:
     genesis = chain / "genesis" / "shelley-genesis.json"
     checked = CliRunner().invoke(app, ["chain", "check", str(chain), "--genesis", str(genesis), "--json"])
     assert checked.exit_code == 0, checked.output
-    text = checked.output[checked.output.index("{") : checked.output.rindex("}") + 1]
-    held = {rule["rule"]: rule for rule in json.loads(text)["rules"]}
+    held = {rule["rule"]: rule for rule in json.loads(json_of(checked.output))["rules"]}
     assert held["script-result"]["held"] > 100
     # Neither without a script nor with one that isn't asked for.
     for wrong in (["--workload", "script"], ["--workload", "empty", *given], ["--workload", "script", *given[:2]]):

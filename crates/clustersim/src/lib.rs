@@ -40,8 +40,8 @@ pub use error::SimulationError;
 pub use event::{Block, Context, Event};
 pub use logs::{LogFiles, LogWriter};
 pub use profile::{
-    Component, Fault, Forging, Genesis, Network, Peer, Profile, Published, Reach, RegionRtt, Resources, Run, Stage, Target, Tcp,
-    TopologyRule, Workload, reach,
+    Budget, Budgets, Component, Fault, Forging, Genesis, Network, Peer, Profile, Published, Reach, RegionRtt, Resources, Run, Stage,
+    Target, Tcp, TopologyRule, Workload, reach,
 };
 pub use propagation::{METRICS, Propagation, Row, propagation};
 pub use quantity::{BitRate, Bytes, Kind as QuantityKind, Quantity, Span};

@@ -86,6 +86,46 @@ pub struct Genesis {
     pub utxo_entries: u64,
     /// DReps in genesis.
     pub dreps: u64,
+    /// What scripts may use.
+    #[serde(default, skip_serializing_if = "Budgets::are_public")]
+    pub budgets: Budgets,
+}
+
+/// What the scripts of a transaction and of a block may use. A simulation runs none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budgets {
+    /// What those of a transaction may use.
+    pub transaction: Budget,
+    /// What those of a block may use.
+    pub block: Budget,
+}
+
+/// Units of scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Memory units.
+    pub memory: u64,
+    /// Steps.
+    pub steps: u64,
+}
+
+impl Default for Budgets {
+    /// Those of public networks, for profiles written before these could be stated.
+    fn default() -> Self {
+        Self {
+            transaction: Budget { memory: 14_000_000, steps: 10_000_000_000 },
+            block: Budget { memory: 62_000_000, steps: 40_000_000_000 },
+        }
+    }
+}
+
+impl Budgets {
+    /// Returns whether they are those of public networks.
+    pub(crate) fn are_public(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Hosts, links and their latencies.
@@ -188,6 +228,9 @@ pub struct Workload {
     pub name: String,
     /// Transactions that are submitted a second.
     pub tps: f64,
+    /// Shares of these by region, in any unit: each region's hosts then have a generator of their own. Empty for one of all hosts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shares: BTreeMap<String, f64>,
     /// Transactions in all; the generator then stops.
     pub tx_count: u64,
     /// Size of a transaction on the wire and in a block.
@@ -208,6 +251,9 @@ pub struct Workload {
     pub txs_per_reply: u32,
     /// Plutus script, empty for none: a name, or a file `NAME.plutus`, which live clusters run.
     pub script: String,
+    /// Transactions that share a block's budget, where the script is a loop; 0: each uses as much as a transaction may.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub txs_per_block: u32,
     /// Datum of a script file: a file too.
     #[serde(default)]
     pub datum: String,
@@ -407,6 +453,10 @@ pub struct Published {
     pub max_fullness: f64,
     /// Rows, in s.
     pub rows: BTreeMap<String, f64>,
+}
+
+fn is_none(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Fault {

@@ -12,7 +12,7 @@ use slotmark_tracelog::{Ingested, SourceDigest, SourceFacts, date_of, settle};
 use crate::clock::parse_start;
 use crate::error::SimulationError;
 use crate::logs::LogFiles;
-use crate::profile::Profile;
+use crate::profile::{Budget, Profile};
 use crate::tables::{TableFiles, TableWriter};
 use crate::topology::Topology;
 use crate::truth::{Datum, Truth};
@@ -129,10 +129,14 @@ pub fn write_live_description(
 /// A script that transactions of a live cluster run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptFacts {
-    /// `Loop`, or its file's name.
+    /// The name of a loop, or of its file.
     pub name: String,
     /// Its hash, in hexadecimal digits.
     pub hash: String,
+    /// What a run of it uses.
+    pub used: Budget,
+    /// The price of that, in lovelace.
+    pub lovelace: u64,
 }
 
 fn write_profile(
@@ -143,8 +147,8 @@ fn write_profile(
     script: Option<&ScriptFacts>,
 ) -> Result<(), SimulationError> {
     let mut content = profile_content(profile);
-    if let Some(ScriptFacts { name, hash }) = script {
-        content["generator"]["plutus"] = json!({"type": "CustomCall", "script": name, "hash": hash});
+    if let Some(ScriptFacts { name, hash, used, lovelace }) = script {
+        content["generator"]["plutus"] = json!({"type": "CustomCall", "script": name, "hash": hash, "units": used, "lovelace": lovelace});
     }
     meta["profile_content"] = content.clone();
     write_json(&directory.join("meta.json"), &json!({"meta": meta}))?;
@@ -183,7 +187,14 @@ fn profile_content(profile: &Profile) -> Value {
         "era": profile.target.era,
     });
     if !workload.script.is_empty() {
-        generator["plutus"] = json!({"type": "LimitSaturationLoop", "script": workload.script});
+        let kind = match workload.txs_per_block {
+            0 => "LimitSaturationLoop".to_owned(),
+            count => format!("LimitTxPerBlock_{count}"),
+        };
+        generator["plutus"] = json!({"type": kind, "script": workload.script});
+    }
+    if !workload.shares.is_empty() {
+        generator["shares"] = json!(workload.shares);
     }
     let mut filters = vec![];
     if let Some(published) = &profile.published {
@@ -194,7 +205,7 @@ fn profile_content(profile: &Profile) -> Value {
         }
         filters.push(json!({"tag": "CBlock", "contents": {"tag": "BMinimumAdoptions", "contents": profile.network.hosts - 1}}));
     }
-    json!({
+    let mut stated = json!({
         "name": profile.name,
         "desc": profile.description,
         "era": profile.target.era,
@@ -212,7 +223,11 @@ fn profile_content(profile: &Profile) -> Value {
         },
         "generator": generator,
         "analysis": {"filters": [], "filter_exprs": filters},
-    })
+    });
+    if !genesis.budgets.are_public() {
+        stated["genesis"]["budgets"] = json!(genesis.budgets);
+    }
+    stated
 }
 
 /// Returns the value of `meta` in `meta.json`, but for the profile; `kind` ends the tag.

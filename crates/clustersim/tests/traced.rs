@@ -5,6 +5,7 @@ use std::fs;
 use std::ops::ControlFlow;
 
 use serde_json::Value;
+use slotmark_synth::Budgets;
 use slotmark_synth::bed::{BED_SCHEMA, Bed, BedGenesis, BedHost};
 
 #[test]
@@ -16,6 +17,7 @@ fn a_beds_configurations_log_every_message_of_the_table() {
         security_parameter: 20,
         epoch_slots: 500,
         max_block_body_bytes: 16_384,
+        budgets: Budgets::PUBLIC,
         delegators: 1,
         utxo_entries: 0,
         dreps: 0,

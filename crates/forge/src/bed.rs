@@ -9,7 +9,7 @@ use serde_json::Value;
 use slotmark_clustersim::{Profile, ScriptFacts, SimulationError, Topology, write_live_description};
 use slotmark_newfolder::NewFolder;
 use slotmark_synth::bed::{BED_SCHEMA, Bed, BedGenesis, BedHost, BedLink};
-use slotmark_synth::{LOOP, Script, SynthError};
+use slotmark_synth::{Budget, Budgets, Loop, Script, SynthError};
 
 /// Reasons why a bed couldn't be made.
 #[derive(Debug, thiserror::Error)]
@@ -37,11 +37,18 @@ pub(crate) fn create(
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Bed, BedError> {
     let topology = Topology::of(profile, seed)?;
-    let run = match profile.workload.script.as_str() {
-        LOOP => Some(Script::countdown(0)),
-        _ => script.clone(),
+    let (script, facts) = match run_by(profile, script)? {
+        Some((script, used)) => {
+            let facts = ScriptFacts {
+                name: script.name().to_owned(),
+                hash: script.hash_text(),
+                used: slotmark_clustersim::Budget { memory: used.memory, steps: used.steps },
+                lovelace: used.price(),
+            };
+            (Some(script), Some(facts))
+        }
+        None => (None, None),
     };
-    let facts = run.map(|script| ScriptFacts { name: script.name().to_owned(), hash: script.hash_text() });
     let bed = Bed { script, ..bed(profile, &topology, seed, funds, changed)? };
     let path = out.display().to_string();
     let folder = NewFolder::create(out).map_err(|source| match source.kind() {
@@ -52,6 +59,33 @@ pub(crate) fn create(
     write_live_description(profile, folder.path(), &topology, facts.as_ref())?;
     folder.finish().map_err(|source| BedError::Folder { path, source })?;
     Ok(bed)
+}
+
+/// The budgets of a profile's network.
+///
+/// # Errors
+/// One is too small or too large.
+pub(crate) fn budgets(profile: &Profile) -> Result<Budgets, SynthError> {
+    let of = |budget: slotmark_clustersim::Budget| Budget { memory: budget.memory, steps: budget.steps };
+    let budgets = Budgets { transaction: of(profile.genesis.budgets.transaction), block: of(profile.genesis.budgets.block) };
+    budgets.check()?;
+    Ok(budgets)
+}
+
+/// The script that transactions of a profile run, and what a run uses; None where they run none. `file` is what the profile names as a file.
+fn run_by(profile: &Profile, file: Option<Script>) -> Result<Option<(Script, Budget)>, SynthError> {
+    let (budgets, workload) = (budgets(profile)?, &profile.workload);
+    match Loop::named(&workload.script) {
+        Some(one) => {
+            let calibrated = one.within(budgets.share(workload.txs_per_block))?;
+            Ok(Some((calibrated.script, calibrated.used)))
+        }
+        None if workload.txs_per_block > 0 => Err(SynthError::Plan(format!(
+            "workload.txs_per_block is {}: only a loop of slotmark can be run for a share of a block's budget. Give 0.",
+            workload.txs_per_block
+        ))),
+        None => file.map(|script| script.used(budgets.transaction).map(|used| (script, used))).transpose(),
+    }
 }
 
 fn bed(profile: &Profile, topology: &Topology, seed: u64, funds: u32, changed: BTreeMap<String, (Value, Value)>) -> Result<Bed, BedError> {
@@ -73,6 +107,7 @@ fn bed(profile: &Profile, topology: &Topology, seed: u64, funds: u32, changed: B
             security_parameter: genesis.security_parameter,
             epoch_slots: genesis.epoch_slots,
             max_block_body_bytes: profile.largest_body_bytes(),
+            budgets: budgets(profile)?,
             delegators: genesis.delegators,
             utxo_entries: genesis.utxo_entries,
             dreps: genesis.dreps,

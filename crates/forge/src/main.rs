@@ -2,6 +2,7 @@
 
 mod bed;
 mod conversation;
+mod recipe;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use slotmark_clustersim::Profile;
 use slotmark_praos::check::check_chain;
 use slotmark_praos::genesis::Genesis;
 use slotmark_synth::bed::Addresses;
-use slotmark_synth::{Recipe, Script, SynthError, Workload, forge_with};
+use slotmark_synth::{Budget, Recipe, Script, SynthError, forge_with};
 
 use crate::conversation::{Failure, Progress};
 
@@ -27,11 +28,14 @@ use crate::conversation::{Failure, Progress};
 #[derive(Parser)]
 #[command(version)]
 enum Arguments {
-    /// Forges a chain into a new folder.
+    /// Forges a chain into a new folder; with --profile, the first line of standard input is JSON with the profile.
     ForgeChain {
         /// The content of its blocks.
+        #[arg(long, required_unless_present = "profile", conflicts_with = "profile")]
+        workload: Option<String>,
+        /// The workload is the profile's, and so are limits of blocks and budgets.
         #[arg(long)]
-        workload: String,
+        profile: bool,
         #[arg(long)]
         blocks: u64,
         /// Decides everything that is random.
@@ -102,9 +106,10 @@ struct ScriptFiles {
 }
 
 impl ScriptFiles {
-    fn read(&self) -> Result<Option<Script>, SynthError> {
+    /// The script, whose transactions may use as much as the budget.
+    fn read(&self, most: Budget) -> Result<Option<Script>, SynthError> {
         match (&self.script, &self.datum, &self.redeemer) {
-            (Some(script), Some(datum), Some(redeemer)) => Script::read(script, datum, redeemer).map(Some),
+            (Some(script), Some(datum), Some(redeemer)) => Script::read(script, datum, redeemer, most).map(Some),
             _ => Ok(None),
         }
     }
@@ -116,6 +121,7 @@ struct Plan {
     /// TOML.
     profile: String,
     /// Parameter to the profile's value and the bed's.
+    #[serde(default)]
     changed: BTreeMap<String, (Value, Value)>,
 }
 
@@ -127,13 +133,35 @@ fn main() -> ExitCode {
     }
 }
 
+/// The loop that a chain's transactions run, with its hash, the number of its rounds, and what they use and cost.
+fn run_of(recipe: &Recipe) -> Result<Option<Value>, SynthError> {
+    let Some(one) = recipe.workload.of_loop() else { return Ok(None) };
+    let calibrated = one.within(recipe.budgets.share(recipe.txs_per_block))?;
+    Ok(Some(json!({
+        "name": one.name(),
+        "hash": calibrated.script.hash_text(),
+        "rounds": calibrated.rounds,
+        "units": calibrated.used,
+        "lovelace": calibrated.used.price(),
+    })))
+}
+
 /// Returns the result as JSON.
 fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure> {
     match arguments {
-        Arguments::ForgeChain { workload, blocks, seed, security_parameter, utxo, script, out } => {
-            let workload: Workload = workload.parse().map_err(Failure::of("ArgumentError"))?;
-            let recipe = Recipe { seed, security_parameter, utxo, ..Recipe::new(workload, blocks) };
-            let script = script.read().map_err(Failure::of("ArgumentError"))?;
+        Arguments::ForgeChain { workload, profile: _, blocks, seed, security_parameter, utxo, script, out } => {
+            let recipe = match workload {
+                Some(workload) => Recipe::new(workload.parse().map_err(Failure::of("ArgumentError"))?, blocks),
+                None => {
+                    let line = conversation::read().map_err(Failure::of("ArgumentError"))?;
+                    let Plan { profile, .. } = serde_json::from_str(&line).map_err(Failure::of("ArgumentError"))?;
+                    let profile = Profile::from_layers(&[&profile], &[]).map_err(Failure::of("SimulationError"))?;
+                    recipe::of_profile(&profile, blocks).map_err(Failure::of("ArgumentError"))?
+                }
+            };
+            let recipe = Recipe { seed, security_parameter, utxo, ..recipe };
+            let script = script.read(recipe.budgets.transaction).map_err(Failure::of("ArgumentError"))?;
+            let of_loop = run_of(&recipe).map_err(Failure::of("ArgumentError"))?;
             let forged = forge_with(&recipe, script.as_ref(), out, &mut |step| progress.step(step.blocks, step.total));
             let forged = forged
                 .map_err(|error| Failure::of(if matches!(error, SynthError::NoScript) { "ArgumentError" } else { "ChainError" })(error))?;
@@ -143,6 +171,7 @@ fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure>
                 "transactions": forged.transactions,
                 "tip": forged.tip.to_string(),
                 "script": script.map(|script| script.hash_text()),
+                "loop": of_loop,
             });
             Ok(facts.to_string())
         }
@@ -153,10 +182,11 @@ fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure>
             serde_json::to_string(&report.map_err(Failure::of("ChainError"))?).map_err(Failure::of("ChainError"))
         }
         Arguments::CreateBed { seed, funds, script, out } => {
-            let script = script.read().map_err(Failure::of("BedError"))?;
             let line = conversation::read().map_err(Failure::of("BedError"))?;
             let Plan { profile, changed } = serde_json::from_str(&line).map_err(Failure::of("BedError"))?;
             let profile = Profile::from_layers(&[&profile], &[]).map_err(Failure::of("SimulationError"))?;
+            let budgets = bed::budgets(&profile).map_err(Failure::of("BedError"))?;
+            let script = script.read(budgets.transaction).map_err(Failure::of("BedError"))?;
             let made = bed::create(&profile, seed, funds, changed, script, &out, &mut |done, total| progress.step(done, total));
             serde_json::to_string(&made.map_err(Failure::of("BedError"))?).map_err(Failure::of("BedError"))
         }

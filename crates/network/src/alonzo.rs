@@ -55,12 +55,14 @@ enum CostModel {
 }
 
 impl Alonzo {
-    /// The genesis with the cost model of Plutus V1, and that of V2 where it is wanted: Alonzo itself has no Plutus V2, so that it is there
-    /// for later eras.
-    pub fn stated(parameters: Parameters, v1: &[i64], v2: Option<&[i64]>) -> Self {
-        let models = |language: &str, model: &[i64]| BTreeMap::from([(language.to_owned(), CostModel::InOrder(model.to_vec()))]);
-        let extra_config = v2.map(|model| ExtraConfig { cost_models: models(LANGUAGES[1], model) });
-        Self { parameters, cost_models: models(LANGUAGES[0], v1), extra_config }
+    /// The genesis with the cost model of Plutus V1, and those of V2 and V3 where they are wanted: Alonzo itself has neither, so that they are
+    /// there for later eras, V3's in the place of that in Conway's genesis.
+    pub fn stated(parameters: Parameters, v1: &[i64], later: [Option<&[i64]>; 2]) -> Self {
+        let model = |language: &str, model: &[i64]| (language.to_owned(), CostModel::InOrder(model.to_vec()));
+        let cost_models: BTreeMap<_, _> =
+            LANGUAGES[1..].iter().zip(later).filter_map(|(language, costs)| Some(model(language, costs?))).collect();
+        let extra_config = (!cost_models.is_empty()).then_some(ExtraConfig { cost_models });
+        Self { parameters, cost_models: BTreeMap::from([model(LANGUAGES[0], v1)]), extra_config }
     }
 
     /// The cost models by version of Plutus.

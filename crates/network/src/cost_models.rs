@@ -43,3 +43,22 @@ pub const PLUTUS_V3_COST_MODEL: [i64; 251] = [
     166_917_843, 4_307, 36, 284_546, 36, 158_221_314, 26_549, 36, 74_698_472, 36, 333_849_714, 1, 254_006_273, 72, 2_174_038, 72,
     2_261_318, 64_571, 4, 207_616, 8_310, 4, 1_293_828, 28_716, 63, 0, 1, 1_006_041, 43_623, 251, 0, 1,
 ];
+
+/// Parameters that Plutus V3's cost model got with protocol version 10 (Plomin), in the ledger's order: those of the public networks, which voted them in.
+#[rustfmt::skip]
+const PLOMIN_COSTS: [i64; 46] = [
+    100_181, 726, 719, 0, 1, 100_181, 726, 719, 0, 1, 100_181, 726, 719, 0, 1, 107_878, 680, 0, 1, 95_336, 1, 281_145, 18_848, 0, 1,
+    180_194, 159, 1, 1, 158_519, 8_942, 0, 1, 159_378, 8_813, 0, 1, 107_490, 3_298, 1, 106_057, 655, 1, 1_964_219, 24_520, 3,
+];
+
+/// Parameters of Plutus V3's cost model with those of protocol version 10: without them bitwise operations and RIPEMD-160 have no price.
+pub const PLUTUS_V3_PLOMIN_COST_MODEL: [i64; 297] = {
+    let mut model = [0; 297];
+    let mut place = 0;
+    while place < model.len() {
+        let before = PLUTUS_V3_COST_MODEL.len();
+        model[place] = if place < before { PLUTUS_V3_COST_MODEL[place] } else { PLOMIN_COSTS[place - before] };
+        place += 1;
+    }
+    model
+};

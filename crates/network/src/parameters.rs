@@ -79,7 +79,8 @@ impl Parameters {
         let mut cost_models = alonzo.cost_models(&path)?;
         let mut conway = None;
         if let Some(file) = read_json::<Conway>(&genesis_beside(shelley, "conway"), "Conway")? {
-            cost_models[2] = Some(file.plutus_v3_cost_model);
+            // What Alonzo's genesis has for later eras holds instead of theirs.
+            cost_models[2].get_or_insert(file.plutus_v3_cost_model);
             conway = Some(file.parameters);
         }
         Ok(Some(Self { shelley: *parameters, alonzo: alonzo.parameters, conway, cost_models }))

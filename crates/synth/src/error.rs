@@ -14,6 +14,8 @@ pub enum SynthError {
     SecurityParameter { found: u64, least: u64, most: u64 },
     #[error("KES periods of 0 slots: expected 1 at least. 129600 is what public networks have.")]
     KesPeriod,
+    #[error("a block's body of {found} bytes at most: expected {least} to {most}. 90112 is what public networks have.")]
+    BodyBytes { found: u64, least: u64, most: u64 },
     #[error("{found} extra outputs in the genesis: expected {most} at most.")]
     Outputs { found: u64, most: u64 },
     #[error("block {block}: the forged wallet has too little left to go on: the chain is too long for its genesis. Give fewer blocks.")]

@@ -21,6 +21,8 @@ pub const GENESIS_FOLDER: &str = "genesis";
 const DREPS: u64 = 3;
 
 fn network(recipe: &Recipe, script: Option<&Script>) -> Network {
+    let of_loop = recipe.workload.of_loop().map(|one| Script::of_loop(one, 0));
+    let costs = script.or(of_loop.as_ref()).map(Script::costs).unwrap_or_default();
     Network {
         seed: recipe.seed,
         magic: shelley::NETWORK_MAGIC,
@@ -29,9 +31,10 @@ fn network(recipe: &Recipe, script: Option<&Script>) -> Network {
         security_parameter: recipe.security_parameter,
         epoch_slots: recipe.epoch_slots(),
         kes_period_slots: recipe.kes_period_slots,
-        max_block_body_bytes: shelley::PARAMETERS.max_body_bytes,
+        max_block_body_bytes: recipe.max_block_body_bytes,
         dreps: DREPS,
-        language: script.map(Script::language),
+        budgets: recipe.budgets,
+        costs,
     }
 }
 

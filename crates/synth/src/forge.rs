@@ -85,7 +85,7 @@ pub fn forge_with(
     if (recipe.workload == Workload::Script) != script.is_some() {
         return Err(SynthError::NoScript);
     }
-    let sources = Sources::new(script)?;
+    let sources = Sources::new(recipe, script)?;
     let mut writer = ChainWriter::create(folder, recipe.chunk_slots())?;
     let keys = Arc::new(Keys::new(recipe.seed));
     let pools = Arc::new(pools(recipe.seed, DELEGATORS));

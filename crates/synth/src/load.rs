@@ -15,7 +15,7 @@ use crate::address::Address;
 use crate::error::SynthError;
 use crate::keys::PaymentKey;
 use crate::plutus::evaluate::{LockedOutput, probe, settle_run};
-use crate::plutus::{Budget, Script, longest_loop, loop_budget};
+use crate::plutus::{Budget, Loop, Script};
 use crate::random::Stream;
 use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, Signers, payload, settle};
 
@@ -69,6 +69,8 @@ pub struct Load {
     pub payload_bytes: usize,
     /// Decides what is random.
     pub seed: u64,
+    /// What the script of a transaction may use.
+    pub budget: Budget,
 }
 
 /// A kind of transactions.
@@ -142,10 +144,13 @@ pub fn prepare(load: &Load, funds: &[Fund], progress: &mut dyn FnMut(u64, u64) -
             return Err(SynthError::Plan("transactions without inputs or outputs: expected 1 of each at least.".to_owned()));
         }
         LoadKind::PlutusLoop { count } => {
-            let count = count.unwrap_or_else(longest_loop);
-            (load.transactions, Box::new(Scripted::new(Script::countdown(count), Some(loop_budget(count)))?))
+            let script = match count {
+                Some(count) => Script::countdown(count),
+                None => Loop::Countdown.within(load.budget)?.script,
+            };
+            (load.transactions, Box::new(Scripted::new(script, load.budget)?))
         }
-        LoadKind::Script(ref script) => (load.transactions, Box::new(Scripted::new(script.clone(), None)?)),
+        LoadKind::Script(ref script) => (load.transactions, Box::new(Scripted::new(script.clone(), load.budget)?)),
     };
     let each = wanted.div_ceil(funds.len() as u64).clamp(1, MOST_OUTPUTS.min(source.most_outputs()));
     let keys = Keys(funds);
@@ -282,20 +287,22 @@ impl ValueOnly<'_> {
 /// Outputs that a script locks, each with the collateral of the fund that it came from.
 struct Scripted {
     script: Script,
-    /// The budget that a run uses; None where each run has to be tried.
-    known: Option<Budget>,
+    /// What a run may use.
+    most: Budget,
     /// The budget that a run was found to use.
     usual: Budget,
+    /// True where every run uses as much, whatever its transaction: none has to be tried.
+    is_loop: bool,
     locked: VecDeque<Coin>,
     collateral: Vec<OutputReference>,
     address: Address,
 }
 
 impl Scripted {
-    fn new(script: Script, known: Option<Budget>) -> Result<Self, SynthError> {
-        let usual = known.map_or_else(|| probe(&script), Ok)?;
+    fn new(script: Script, most: Budget) -> Result<Self, SynthError> {
+        let (usual, is_loop) = (probe(&script, most)?, Loop::of(&script).is_some());
         let address = Address::script(&script.hash());
-        Ok(Self { script, known, usual, locked: VecDeque::new(), collateral: Vec::new(), address })
+        Ok(Self { script, most, usual, is_loop, locked: VecDeque::new(), collateral: Vec::new(), address })
     }
 
     /// The transaction that runs the script on an output and locks what is left of it again; with what is left.
@@ -322,10 +329,10 @@ impl Scripted {
             };
             Some((plan, left))
         };
-        match self.known {
-            Some(budget) => Ok(settle(|fee| plan(fee, budget))),
-            None => settle_run(&self.script, LockedOutput { reference: coin.reference, lovelace: coin.lovelace }, self.usual, plan),
+        if self.is_loop {
+            return Ok(settle(|fee| plan(fee, self.usual)));
         }
+        settle_run(&self.script, LockedOutput { reference: coin.reference, lovelace: coin.lovelace }, self.usual, self.most, plan)
     }
 }
 

@@ -8,13 +8,17 @@ use slotmark_network::shelley;
 pub use slotmark_network::shelley::{PREVIEW_SECURITY_PARAMETER, PUBLIC_KES_PERIOD_SLOTS};
 use slotmark_praos::header::KesPeriods;
 
+use crate::budgets::Budgets;
 use crate::error::SynthError;
 use crate::genesis::MAX_EXTRA_OUTPUTS;
+use crate::plutus::Loop;
 use crate::random::Stream;
 
 /// Chunk files of 10k slots can't be shorter than the mean gap between blocks, nor have an index that fills the memory.
 const SECURITY_PARAMETERS: RangeInclusive<u64> = 2..=100_000;
-/// Number of workloads that are no mix.
+/// The largest transactions that any workload needs fit into a block; none is larger than what peers send in one message.
+const BODY_BYTES: RangeInclusive<u64> = 16_384..=2_000_000;
+/// Number of workloads that a mix may have.
 const KINDS: usize = 4;
 /// Weights of a mix stay so small that nothing overflows.
 const MAX_WEIGHT: u32 = 1_000_000;
@@ -34,6 +38,12 @@ pub struct Recipe {
     pub kes_period_slots: u64,
     /// Unspent outputs in the genesis beyond the 16,384 that are always there, up to 16,000,000.
     pub utxo: u64,
+    /// Bytes of a block's body at most, from 16,384 to 2,000,000.
+    pub max_block_body_bytes: u64,
+    /// What scripts may use.
+    pub budgets: Budgets,
+    /// Number of transactions that share a block's budget, where a loop runs in them; 0: each has as much as a transaction may have.
+    pub txs_per_block: u32,
 }
 
 impl Recipe {
@@ -46,6 +56,9 @@ impl Recipe {
             security_parameter: PREVIEW_SECURITY_PARAMETER,
             kes_period_slots: PUBLIC_KES_PERIOD_SLOTS,
             utxo: 0,
+            max_block_body_bytes: shelley::PARAMETERS.max_body_bytes,
+            budgets: Budgets::PUBLIC,
+            txs_per_block: 0,
         }
     }
 
@@ -75,6 +88,11 @@ impl Recipe {
         if self.kes_period_slots == 0 {
             return Err(SynthError::KesPeriod);
         }
+        if !BODY_BYTES.contains(&self.max_block_body_bytes) {
+            let (least, most) = (*BODY_BYTES.start(), *BODY_BYTES.end());
+            return Err(SynthError::BodyBytes { found: self.max_block_body_bytes, least, most });
+        }
+        self.budgets.check()?;
         if self.utxo > MAX_EXTRA_OUTPUTS {
             return Err(SynthError::Outputs { found: self.utxo, most: MAX_EXTRA_OUTPUTS });
         }
@@ -87,8 +105,8 @@ impl Recipe {
 pub enum Workload {
     /// Full blocks of transactions with two inputs, two outputs, two signatures and 100 bytes of payload.
     ValueOnly,
-    /// Blocks of about 3 kB: transactions that run one Plutus V3 script with the whole budget of a transaction.
-    PlutusLoop,
+    /// Small blocks: transactions that run one of our loops for as long as their budget lasts.
+    Loop(Loop),
     /// No transactions.
     Empty,
     /// Sizes and numbers of transactions as on the preview network's first 1.3 million slots: four in five blocks are empty.
@@ -105,7 +123,9 @@ pub struct Weights([u32; KINDS]);
 
 impl Workload {
     /// Workloads that a mix may have.
-    pub const KINDS: [Workload; KINDS] = [Workload::ValueOnly, Workload::PlutusLoop, Workload::Empty, Workload::PreviewLike];
+    pub const KINDS: [Workload; KINDS] = [Workload::ValueOnly, Workload::PLUTUS_LOOP, Workload::Empty, Workload::PreviewLike];
+    /// The countdown.
+    pub const PLUTUS_LOOP: Workload = Workload::Loop(Loop::Countdown);
 
     /// A mix of these by weight; None where a kind is there twice or is a mix, a weight is 0 or above 1,000,000, or there is none.
     pub fn mix(parts: &[(Workload, u32)]) -> Option<Self> {
@@ -118,6 +138,17 @@ impl Workload {
             *place = *weight;
         }
         (!parts.is_empty()).then_some(Self::Mix(Weights(weights)))
+    }
+
+    /// The loop that its transactions run, or those of a part of it.
+    pub fn of_loop(self) -> Option<Loop> {
+        match self {
+            Self::Loop(one) => Some(one),
+            Self::Mix(Weights(weights)) => {
+                Self::KINDS.into_iter().zip(weights).filter(|(_, weight)| *weight > 0).find_map(|(kind, _)| kind.of_loop())
+            }
+            _ => None,
+        }
     }
 
     /// The kind of the next block.
@@ -139,7 +170,7 @@ impl fmt::Display for Workload {
         let Self::Mix(Weights(weights)) = self else {
             return f.pad(match self {
                 Workload::ValueOnly => "value-only",
-                Workload::PlutusLoop => "plutus-loop",
+                Workload::Loop(one) => one.workload(),
                 Workload::PreviewLike => "preview-like",
                 Workload::Script => "script",
                 Workload::Empty | Workload::Mix(_) => "empty",
@@ -154,16 +185,22 @@ impl fmt::Display for Workload {
 /// Text that names no workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no workload: expected value-only, plutus-loop, empty, preview-like, script, or a mix of the first four by whole weights from 1 to 1000000, \
-     as in mix:value-only=3,plutus-loop=1"
+    "'{0}' is no workload: expected value-only, plutus-loop, empty, preview-like, script, another loop ({others}), or a mix of the first four by whole \
+     weights from 1 to 1000000, as in mix:value-only=3,plutus-loop=1", others = other_loops()
 )]
 pub struct UnknownWorkload(pub String);
+
+/// Loops beside the countdown.
+fn other_loops() -> String {
+    Loop::ALL[1..].iter().map(|one| one.workload()).collect::<Vec<_>>().join(", ")
+}
 
 impl FromStr for Workload {
     type Err = UnknownWorkload;
 
     fn from_str(text: &str) -> Result<Self, UnknownWorkload> {
         let kind = |name: &str| Self::KINDS.into_iter().find(|kind| kind.to_string() == name);
+        let of_loop = |name: &str| Loop::ALL.into_iter().find(|one| one.workload() == name).map(Self::Loop);
         let part = |part: &str| {
             let (name, weight) = part.split_once('=')?;
             Some((kind(name)?, weight.parse().ok()?))
@@ -171,7 +208,7 @@ impl FromStr for Workload {
         let read = match text.strip_prefix("mix:") {
             Some(parts) => parts.split(',').map(part).collect::<Option<Vec<_>>>().and_then(|parts| Self::mix(&parts)),
             None if text == Self::Script.to_string() => Some(Self::Script),
-            None => kind(text),
+            None => kind(text).or_else(|| of_loop(text)),
         };
         read.ok_or_else(|| UnknownWorkload(text.to_owned()))
     }
@@ -183,9 +220,9 @@ mod tests {
 
     #[test]
     fn workloads_are_read_as_they_are_written() {
-        let mix = Workload::mix(&[(Workload::PlutusLoop, 1), (Workload::ValueOnly, 3)]).expect("a mix");
+        let mix = Workload::mix(&[(Workload::PLUTUS_LOOP, 1), (Workload::ValueOnly, 3)]).expect("a mix");
         assert_eq!(mix.to_string(), "mix:value-only=3,plutus-loop=1");
-        for workload in Workload::KINDS.into_iter().chain([mix]) {
+        for workload in Workload::KINDS.into_iter().chain(Loop::ALL.map(Workload::Loop)).chain([mix]) {
             assert_eq!(workload.to_string().parse(), Ok(workload));
         }
         for wrong in [
@@ -202,6 +239,7 @@ mod tests {
             "mix:empty=1,",
             "mix:empty=1,empty=1",
             "mix:other=1",
+            "mix:ecdsa-loop=1",
             "mix:mix:empty=1",
         ] {
             let error = wrong.parse::<Workload>().unwrap_err().to_string();
@@ -227,6 +265,8 @@ mod tests {
         assert!(matches!(Recipe { blocks: 0, ..recipe }.check(), Err(SynthError::NoBlocks)));
         assert!(matches!(Recipe { kes_period_slots: 0, ..recipe }.check(), Err(SynthError::KesPeriod)));
         assert!(matches!(Recipe { utxo: 16_000_001, ..recipe }.check(), Err(SynthError::Outputs { .. })));
+        assert!(matches!(Recipe { max_block_body_bytes: 4_096, ..recipe }.check(), Err(SynthError::BodyBytes { .. })));
+        assert!(Recipe { budgets: Budgets { block: Budgets::PUBLIC.share(9), ..Budgets::PUBLIC }, ..recipe }.check().is_err());
         for security_parameter in [0, 1, 100_001, u64::MAX] {
             let refused = Recipe { security_parameter, ..recipe }.check();
             assert!(matches!(refused, Err(SynthError::SecurityParameter { .. })), "{security_parameter}");

@@ -200,7 +200,7 @@ impl ScriptSpend<'_> {
 
     /// Over redeemers, datums of witnesses and the cost model, as `script_data_hash` in Conway's CDDL.
     fn data_hash(&self) -> Hash32 {
-        blake2b_256(&[&self.redeemers(), &self.datums().unwrap_or_default(), &language_view(self.script.language())])
+        blake2b_256(&[&self.redeemers(), &self.datums().unwrap_or_default(), &language_view(self.script)])
     }
 
     /// Appends its entries to a witness set; yields how many.
@@ -224,8 +224,9 @@ impl ScriptSpend<'_> {
 }
 
 /// The cost model of a language as transactions' hashes count it: that of the first in an older way than the others.
-fn language_view(language: Language) -> Vec<u8> {
-    let model = language.cost_model();
+fn language_view(script: &Script) -> Vec<u8> {
+    let language = script.language();
+    let model = script.costs().model(language);
     let mut view = Vec::with_capacity(1_024);
     view.map(1);
     if language == Language::V1 {

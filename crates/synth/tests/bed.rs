@@ -13,8 +13,8 @@ use serde_json::{Value, json as value};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_praos::certificate::Certificate;
 use slotmark_praos::envelope::{ColdSigningKey, Envelope, OperationalCertificate};
-use slotmark_synth::SynthError;
 use slotmark_synth::bed::{Addresses, BED_SCHEMA, Bed, BedGenesis, BedHost, BedLink, check, stamp};
+use slotmark_synth::{Budgets, SynthError};
 use tempfile::TempDir;
 
 const SHELLEY: &str = "genesis/genesis.shelley.json";
@@ -33,6 +33,7 @@ fn bed() -> Bed {
             security_parameter: 20,
             epoch_slots: 500,
             max_block_body_bytes: 16_384,
+            budgets: Budgets::PUBLIC,
             delegators: 10,
             utxo_entries: 20,
             dreps: 5,

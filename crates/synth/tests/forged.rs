@@ -54,7 +54,7 @@ fn value_only_blocks_are_full_and_valid() {
 
 #[test]
 fn plutus_loop_blocks_are_small_and_valid() {
-    let findings = findings(&recipe(Workload::PlutusLoop, 100));
+    let findings = findings(&recipe(Workload::PLUTUS_LOOP, 100));
     assert!(findings.sizes[1..].iter().all(|size| (2_700..3_300).contains(size)), "{:?}", findings.sizes);
     assert_eq!(findings.scripts_run, findings.transactions - 1);
     assert_eq!(findings.transactions, 1 + 4 * 99);
@@ -84,7 +84,8 @@ fn preview_like_blocks_are_valid_and_distributed_like_the_real_ones() {
 #[test]
 fn the_same_recipe_gives_the_same_bytes_on_any_number_of_threads() {
     let place = tempfile::tempdir().expect("a folder");
-    for (workload, blocks) in [(Workload::ValueOnly, 3), (Workload::PlutusLoop, 20), (Workload::PreviewLike, 120), (Workload::Empty, 120)] {
+    for (workload, blocks) in [(Workload::ValueOnly, 3), (Workload::PLUTUS_LOOP, 20), (Workload::PreviewLike, 120), (Workload::Empty, 120)]
+    {
         let recipe = Recipe { security_parameter: 5, utxo: 100, ..recipe(workload, blocks) };
         let forged = [1, 2, 2].map(|threads| {
             let folder = place.path().join("chain");

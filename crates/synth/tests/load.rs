@@ -9,11 +9,11 @@ use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_chain::rule::Rule;
 use slotmark_chain::{Decoder, Hash32};
 use slotmark_ledger::{EncodedOutput, Environment, Resolved, encode_output, phase_one, phase_two};
-use slotmark_network::PLUTUS_V2_COST_MODEL;
+use slotmark_network::{PLUTUS_V2_COST_MODEL, PLUTUS_V3_PLOMIN_COST_MODEL};
 use slotmark_praos::genesis::{Genesis, Ledger};
 use slotmark_synth::bed::{BED_SCHEMA, Bed, BedGenesis, BedHost};
 use slotmark_synth::load::{Fund, Load, LoadKind, SignedLoad, SignedTransaction, prepare};
-use slotmark_synth::{Script, SynthError, loop_script_hash};
+use slotmark_synth::{Budgets, Script, SynthError, loop_script_hash};
 
 const LOVELACE: u64 = 1_000_000_000_000;
 
@@ -46,6 +46,7 @@ fn genesis() -> Ledger {
         security_parameter: 20,
         epoch_slots: 500,
         max_block_body_bytes: 90_112,
+        budgets: Budgets::PUBLIC,
         delegators: 1,
         utxo_entries: 0,
         dreps: 0,
@@ -137,7 +138,7 @@ fn apply_all<'t>(
 }
 
 fn load(kind: LoadKind, transactions: u64) -> Load {
-    Load { kind, transactions, payload_bytes: 100, seed: 1 }
+    Load { kind, transactions, payload_bytes: 100, seed: 1, budget: Budgets::PUBLIC.transaction }
 }
 
 #[test]
@@ -202,7 +203,7 @@ fn script(language: u8, program: &str, redeemer: &str) -> Result<Script, SynthEr
     );
     let envelope = put(folder.path(), "made-up.plutus", &text);
     let datum = put(folder.path(), "datum.json", r#"{"constructor": 0, "fields": [{"bytes": "00ff"}]}"#);
-    Script::read(&envelope, &datum, &put(folder.path(), "redeemer.json", redeemer))
+    Script::read(&envelope, &datum, &put(folder.path(), "redeemer.json", redeemer), Budgets::PUBLIC.transaction)
 }
 
 #[test]
@@ -216,6 +217,7 @@ fn scripts_of_files_run_in_valid_transactions_and_those_that_fail_are_refused() 
         let mut genesis = genesis();
         // A bed of this script has the cost model of its language in its genesis.
         genesis.parameters.cost_models[1] = Some(PLUTUS_V2_COST_MODEL.to_vec());
+        genesis.parameters.cost_models[2] = Some(PLUTUS_V3_PLOMIN_COST_MODEL.to_vec());
         // More than there are outputs: later ones spend what earlier ones locked.
         let made = made(&load(LoadKind::Script(script), 30)).expect("a load");
         let mut unspent = unspent();

@@ -280,7 +280,7 @@ fn changed(made: &Made, index: usize, change: impl Fn(&mut Vec<u8>)) -> Report {
 
 #[test]
 fn a_changed_block_breaks_the_rule_that_the_change_is_about() {
-    let made = Made::new(&small(Workload::PlutusLoop, 70));
+    let made = Made::new(&small(Workload::PLUTUS_LOOP, 70));
     let chain = made.chain();
     let last = chain.len() - 1;
     let bytes = chain.bytes(last);

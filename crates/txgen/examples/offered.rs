@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use pallas_network::facades::PeerServer;
 use pallas_network::miniprotocols::txsubmission::Reply;
 use serde_json::json;
+use slotmark_synth::Budgets;
 use slotmark_synth::load::{Fund, Load, LoadKind, SignedTransaction, prepare};
 use slotmark_txgen::{Schedule, Summary, submit};
 use tokio::net::TcpListener;
@@ -56,7 +57,13 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     let funds: Vec<Fund> = (1..=100).map(|number| Fund::new(&[number; 32], 1_000_000_000_000_000)).collect();
     for round in 1..=rounds {
-        let load = Load { kind: LoadKind::ValueOnly { inputs: 2, outputs: 2 }, transactions: count, payload_bytes: 100, seed: round };
+        let load = Load {
+            kind: LoadKind::ValueOnly { inputs: 2, outputs: 2 },
+            transactions: count,
+            payload_bytes: 100,
+            seed: round,
+            budget: Budgets::PUBLIC.transaction,
+        };
         let began = Instant::now();
         let transactions = prepare(&load, &funds, &mut |_, _| ControlFlow::Continue(())).expect("a load").transactions;
         let signed_tps = count as f64 / began.elapsed().as_secs_f64();

@@ -4,6 +4,7 @@
 //! one target, whichever asks first. Each [`Record`] has the times of one transaction.
 
 mod inclusion;
+mod place;
 mod record;
 mod schedule;
 mod submission;
@@ -15,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 pub use inclusion::{Included, Inclusion, inclusions, wait_for_inclusion};
+pub use place::{Place, shared_out};
 pub use record::{Record, Summary, now_ns};
 pub use schedule::Schedule;
 pub use submission::{SubmissionError, submit_to};

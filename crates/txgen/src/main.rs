@@ -19,7 +19,7 @@ use slotmark_chain::Hash32;
 use slotmark_synth::SynthError;
 use slotmark_synth::bed::Bed;
 use slotmark_synth::load::{Load, LoadKind, SignedTransaction, prepare};
-use slotmark_txgen::{Ended, Schedule, Summary, inclusions, now_ns, submit, wait_for_inclusion};
+use slotmark_txgen::{Ended, Place, Schedule, Summary, inclusions, now_ns, shared_out, submit, wait_for_inclusion};
 
 /// Time that a transaction of the split may be in no block before it is offered again.
 const OFFER_AGAIN: Duration = Duration::from_secs(20);
@@ -42,8 +42,11 @@ struct Options {
     #[arg(long, value_name = "DIR")]
     bed: PathBuf,
     /// Address on which a node listens; again for more. Each transaction goes to one of them.
-    #[arg(long = "target", value_name = "ADDRESS:PORT", required = true)]
+    #[arg(long = "target", value_name = "ADDRESS:PORT", required_unless_present = "places", conflicts_with = "places")]
     targets: Vec<SocketAddr>,
+    /// Targets of one place, and its share of transactions, rate and funds; again for more. Each place spends funds of its own.
+    #[arg(long = "place", value_name = "SHARE=ADDRESS:PORT,…")]
+    places: Vec<Place>,
     /// Transactions a second, over all targets.
     #[arg(long)]
     tps: f64,
@@ -107,6 +110,11 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     }
     let bed = Bed::read(&options.bed).map_err(|error| error.to_string())?;
     let funds = bed.funds(&options.bed).map_err(|error| error.to_string())?;
+    let places = match options.places.as_slice() {
+        [] => vec![Place { share: 1.0, targets: options.targets.clone() }],
+        places => places.to_vec(),
+    };
+    let all_targets: Vec<SocketAddr> = places.iter().flat_map(|place| place.targets.clone()).collect();
     let kind = match options.workload {
         Workload::ValueOnly => LoadKind::ValueOnly { inputs: options.inputs, outputs: options.outputs },
         Workload::PlutusLoop => LoadKind::PlutusLoop { count: options.count },
@@ -114,7 +122,6 @@ fn run(options: &Options) -> Result<ExitCode, String> {
             format!("{}: has no script. Make a bed of a profile whose workload.script names a file.", options.bed.display())
         })?),
     };
-    let load = Load { kind, transactions: options.transactions, payload_bytes: options.payload, seed: options.seed };
     let stop = Arc::<AtomicBool>::default();
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(|error| format!("signals can't be handled ({error})."))?;
@@ -122,15 +129,35 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     let file = File::create(&options.out).map_err(|error| format!("{}: can't be written ({error}).", options.out.display()))?;
     let mut records = BufWriter::new(file);
     let go_on = || if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    let prepared = prepare(&load, &funds, &mut |_, _| go_on());
-    let prepared = match prepared {
-        Err(SynthError::Interrupted) => return Ok(ExitCode::from(130)),
-        prepared => prepared.map_err(|error| error.to_string())?,
-    };
+    let (mut funds, mut prepared_split, mut loads) = (funds.as_slice(), Vec::new(), Vec::new());
+    let shares = shared_out(options.transactions, &places).into_iter().zip(shared_out(funds.len() as u64, &places));
+    for ((number, place), (transactions, share)) in (0..).zip(&places).zip(shares) {
+        // A place whose share is nothing gets nothing; where there are too few funds for it, it is an error.
+        if transactions == 0 {
+            continue;
+        }
+        let own;
+        (own, funds) = funds.split_at(share as usize);
+        let load = Load {
+            kind: kind.clone(),
+            transactions,
+            payload_bytes: options.payload,
+            seed: options.seed.wrapping_add(number),
+            budget: bed.genesis.budgets.transaction,
+        };
+        let prepared = match prepare(&load, own, &mut |_, _| go_on()) {
+            Err(SynthError::Interrupted) => return Ok(ExitCode::from(130)),
+            prepared => prepared.map_err(|error| error.to_string())?,
+        };
+        prepared_split.extend(prepared.split);
+        let rate = options.tps * transactions as f64 / options.transactions as f64;
+        loads.push(Offer { transactions: prepared.transactions, rate, targets: place.targets.clone() });
+    }
     let magic = bed.genesis.network_magic;
-    let load_ids: HashSet<_> = prepared.transactions.iter().map(|transaction| transaction.id).collect();
-    tell("signed", json!({"split": prepared.split.len(), "transactions": prepared.transactions.len()}));
-    let (split, ended) = offer(prepared.split.clone(), f64::INFINITY, options, magic, &stop, None)?;
+    let load_ids: HashSet<_> = loads.iter().flat_map(|load| &load.transactions).map(|transaction| transaction.id).collect();
+    tell("signed", json!({"split": prepared_split.len(), "transactions": load_ids.len()}));
+    let at_once = |transactions| vec![Offer { transactions, rate: f64::INFINITY, targets: all_targets.clone() }];
+    let (split, ended) = offer(at_once(prepared_split.clone()), options, magic, &stop, None)?;
     tell("split", json!({"summary": split, "lost": lost(&ended), "opened": opened(&ended)}));
     // Of those that were taken without an acknowledgement the chain shows the rest.
     if split.offered == 0 || options.socket.is_none() && split.acknowledged < split.transactions {
@@ -141,11 +168,11 @@ fn run(options: &Options) -> Result<ExitCode, String> {
             reasons(&ended)
         ));
     }
-    if settle(options, magic, &prepared.split, &stop, ended)?.is_break() {
+    if settle(options, magic, &prepared_split, &at_once, &stop, ended)?.is_break() {
         return Ok(ExitCode::from(130));
     }
-    tell("begun", json!({"tps": options.tps, "targets": options.targets}));
-    let (summary, ended) = offer(prepared.transactions, options.tps, options, magic, &stop, Some(&mut records))?;
+    tell("begun", json!({"tps": options.tps, "targets": all_targets}));
+    let (summary, ended) = offer(loads, options, magic, &stop, Some(&mut records))?;
     records.flush().map_err(|error| format!("{}: can't be written ({error}).", options.out.display()))?;
     let in_blocks = match (&options.inclusions, &options.socket) {
         (Some(out), Some(socket)) => Some(write_inclusions(out, socket, options, magic, load_ids, &stop)?),
@@ -160,23 +187,37 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     Ok(if ended.iter().all(|one| one.error.is_some()) { ExitCode::from(2) } else { ExitCode::SUCCESS })
 }
 
-/// Offers transactions to all targets, until all are or a signal comes; each record goes to `out`.
-fn offer(
+/// Transactions for some targets, at a rate; infinite for all at once.
+struct Offer {
     transactions: Vec<SignedTransaction>,
     rate: f64,
+    targets: Vec<SocketAddr>,
+}
+
+/// Offers transactions to their targets, until all are or a signal comes; each record goes to `out`.
+fn offer(
+    offers: Vec<Offer>,
     options: &Options,
     magic: u32,
     stop: &Arc<AtomicBool>,
     mut out: Option<&mut BufWriter<File>>,
 ) -> Result<(Summary, Vec<Ended>), String> {
-    let schedule = Schedule::new(transactions, rate, Arc::clone(stop));
-    let mut summary = Summary::new(schedule.len() as u64, rate);
+    let rate: f64 = offers.iter().map(|offer| offer.rate).sum();
+    let schedule = |offer: Offer| (Schedule::new(offer.transactions, offer.rate, Arc::clone(stop)), offer.targets);
+    let schedules: Vec<_> = offers.into_iter().map(schedule).collect();
+    let mut summary = Summary::new(schedules.iter().map(|(schedule, _)| schedule.len() as u64).sum(), rate);
     // What a target keeps of the split is offered again; of the load, it may wait for its mempool to have room.
     let patience = if rate.is_finite() { Duration::from_secs(options.settle).max(OFFER_AGAIN) } else { OFFER_AGAIN };
     let (sender, receiver) = mpsc::channel();
     let written = thread::scope(|scope| {
-        let schedule = &schedule;
-        let submitting = scope.spawn(move || submit(&options.targets, magic, schedule, patience, &sender));
+        let submitting: Vec<_> = schedules
+            .iter()
+            .map(|(schedule, targets)| {
+                let sender = sender.clone();
+                scope.spawn(move || submit(targets, magic, schedule, patience, &sender))
+            })
+            .collect();
+        drop(sender);
         let mut failed = None;
         for record in receiver {
             summary.add(&record);
@@ -187,7 +228,8 @@ fn offer(
                 stop.store(true, Ordering::Relaxed);
             }
         }
-        let ended = submitting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let ended = submitting.into_iter().map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let ended = ended.flatten().collect();
         failed.map_or(Ok(ended), Err)
     });
     written.map(|ended| (summary, ended))
@@ -225,6 +267,7 @@ fn settle(
     options: &Options,
     magic: u32,
     split: &[SignedTransaction],
+    at_once: &dyn Fn(Vec<SignedTransaction>) -> Vec<Offer>,
     stop: &Arc<AtomicBool>,
     mut ended: Vec<Ended>,
 ) -> Result<ControlFlow<()>, String> {
@@ -267,7 +310,7 @@ fn settle(
             });
         }
         if found.is_ok() {
-            (_, ended) = offer(missing, f64::INFINITY, options, magic, stop, None)?;
+            (_, ended) = offer(at_once(missing), options, magic, stop, None)?;
         } else if let Err(error) = found {
             let why = format!("{}: {error}", socket.display());
             if why != reported {

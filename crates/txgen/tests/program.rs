@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 use pallas_network::facades::PeerServer;
 use pallas_network::miniprotocols::txsubmission::Reply;
 use serde_json::Value;
+use slotmark_synth::Budgets;
 use slotmark_synth::bed::{BED_SCHEMA, Bed, BedGenesis, BedHost};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -22,6 +23,7 @@ fn bed() -> TempDir {
         security_parameter: 20,
         epoch_slots: 500,
         max_block_body_bytes: 16_384,
+        budgets: Budgets::PUBLIC,
         delegators: 1,
         utxo_entries: 0,
         dreps: 0,

@@ -8,6 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use slotmark_synth::Budgets;
 use slotmark_synth::load::{Fund, Load, LoadKind, SignedTransaction, prepare};
 use slotmark_txgen::{Ended, Record, Schedule, SubmissionError, submit};
 use slotmark_wire::handshake::{Proposal, Side, Terms};
@@ -17,7 +18,13 @@ use slotmark_wire::mux::{HEADER_BYTES, Header, frame, protocol};
 const MAGIC: u32 = 42;
 
 fn transactions(count: u64) -> Vec<SignedTransaction> {
-    let load = Load { kind: LoadKind::ValueOnly { inputs: 1, outputs: 1 }, transactions: count, payload_bytes: 10, seed: 1 };
+    let load = Load {
+        kind: LoadKind::ValueOnly { inputs: 1, outputs: 1 },
+        transactions: count,
+        payload_bytes: 10,
+        seed: 1,
+        budget: Budgets::PUBLIC.transaction,
+    };
     prepare(&load, &[Fund::new(&[1; 32], 1_000_000_000_000_000)], &mut |_, _| ControlFlow::Continue(())).expect("a load").transactions
 }
 

@@ -1,6 +1,7 @@
 """`slotmark chain`: look into a chain folder, check it against the protocol's rules, or forge one."""
 
 import time
+import tomllib
 from pathlib import Path
 from typing import Annotated
 
@@ -94,14 +95,32 @@ def synth(request: ChainRequest) -> None:
         raise ArgumentError(
             "--script, --datum and --redeemer: expected all three or none. Give those that are missing."
         )
+    if (request.workload is None) == (request.profile is None):
+        raise ArgumentError("--workload and --profile: expected one of them. Give what the blocks are to hold.")
+    options, plan = msgspec.structs.asdict(request), b""
+    if request.profile is not None:
+        from slotmark.benches.cluster.scripts import script_files
+        from slotmark.benches.cluster.simulate import load_profile
+
+        text = load_profile(request.profile)
+        if not any(files) and (of_profile := script_files(request.profile, tomllib.loads(text))):
+            options |= dict(zip(("script", "datum", "redeemer"), of_profile, strict=True))
+        options["profile"], plan = True, msgspec.json.encode({"profile": text})
     with progress("blocks") as step:
         made = forge(
             "forge-chain",
-            msgspec.structs.asdict(request),
-            progress=lambda done, total: step(done, total, f"forging {request.workload}"),
+            options,
+            plan=plan,
+            progress=lambda done, total: step(done, total, f"forging {request.workload or request.profile}"),
         )
     facts = msgspec.json.decode(made)
     talk.remark(
         f"{request.out}: {facts['blocks']:,} blocks, {facts['transactions']:,} transactions, {megabytes(facts['bytes'])}, tip {facts['tip']}"
         + (f", script {facts['script']}" if facts["script"] else "")
     )
+    if run := facts["loop"]:
+        units = run["units"]
+        talk.remark(
+            f"{run['name']}, script {run['hash']}: {run['rounds']:,} rounds in each transaction, {units['memory']:,} of memory, {units['steps']:,} steps, "
+            f"{run['lovelace']:,} lovelace"
+        )

@@ -21,14 +21,22 @@ Progress = Callable[[int, int], None]
 class ChainRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A chain to forge; the texts of its options are those of `slotmark chain synth --help`, their names those of the program."""
 
-    workload: Annotated[
-        str,
-        Option(
-            "value-only, plutus-loop, empty, preview-like, blocks of several of these by weight: mix:value-only=3,plutus-loop=1, or script."
-        ),
-    ]
     blocks: Annotated[int, Option("How many blocks.", least=1)]
     out: Annotated[Path, Option("The new folder.", "DIR", ("-o", "--out"), parse=folder_of_option)]
+    workload: Annotated[
+        str | None,
+        Option(
+            "value-only, plutus-loop, empty, preview-like, blocks of several of these by weight: mix:value-only=3,plutus-loop=1; "
+            "plutus-loop-v2, ecdsa-loop, ecdsa-loop-v3, schnorr-loop, schnorr-loop-v3, ripemd-loop, bls-loop; or script."
+        ),
+    ] = None
+    profile: Annotated[
+        str | None,
+        Option(
+            "Instead of --workload: a shipped profile or a file, whose workload, largest block and budgets the chain has.",
+            "PROFILE",
+        ),
+    ] = None
     script: Annotated[
         Path | None,
         Option("For --workload script: the script, as a text envelope of cardano-cli (.plutus).", "FILE"),

@@ -69,6 +69,17 @@ impl Profile {
         {
             return wrong("workload: expected tx_size and txs_per_reply above 0, tps, refill_tps and mempool_blocks of 0 or more.".into());
         }
+        for (region, share) in &workload.shares {
+            if !network.regions.contains(region) || !share.is_finite() || *share < 0.0 {
+                return wrong(format!(
+                    "workload.shares has {share} for {region}: expected shares of 0 or more, of regions in network.regions ({}).",
+                    network.regions.join(", ")
+                ));
+            }
+        }
+        if !workload.shares.is_empty() && workload.shares.values().sum::<f64>() <= 0.0 {
+            return wrong("workload.shares: expected one above 0 at least, or none at all.".into());
+        }
         if self.peer.concurrency == 0 || self.peer.max_range == 0 {
             return wrong("peer.concurrency and peer.max_range: expected 1 or more.".into());
         }

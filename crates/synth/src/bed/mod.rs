@@ -29,6 +29,7 @@ use slotmark_praos::envelope::{Envelope, GenesisUtxoSigningKey, GenesisUtxoVerif
 pub use self::check::{Fault, check};
 use self::population::Population;
 pub use self::stamp::stamp;
+use crate::budgets::Budgets;
 use crate::error::SynthError;
 use crate::genesis::MAX_EXTRA_OUTPUTS;
 use crate::keys::public;
@@ -93,6 +94,9 @@ pub struct BedGenesis {
     pub epoch_slots: u64,
     /// Bytes of a block's body at most.
     pub max_block_body_bytes: u64,
+    /// What scripts may use; those of public networks where it isn't stated.
+    #[serde(default, skip_serializing_if = "Budgets::are_public")]
+    pub budgets: Budgets,
     /// Stake keys that delegate.
     pub delegators: u64,
     /// Unspent outputs that nothing spends.
@@ -192,6 +196,10 @@ impl Bed {
         if bed.hosts.iter().enumerate().any(|(number, host)| host.name != format!("node-{number}")) {
             return Err(wrong(format!("its hosts aren't node-0, node-1 and so on. {remedy}")));
         }
+        bed.genesis.budgets.check().map_err(|error| wrong(format!("{error}. {remedy}")))?;
+        if let Some(script) = &bed.script {
+            script.used(bed.genesis.budgets.transaction).map_err(|error| wrong(format!("{error}. {remedy}")))?;
+        }
         let hosts = bed.hosts.len() as u32;
         if bed.links.iter().any(|link| link.follower >= hosts || link.producer >= hosts) {
             return Err(wrong(format!("a link names a host that isn't there. {remedy}")));
@@ -208,6 +216,7 @@ impl Bed {
         if let Some(Excess { parameter, what }) = self.excess() {
             return Err(SynthError::Plan(format!("{what}. Give another with --set {parameter}=….")));
         }
+        self.genesis.budgets.check()?;
         let network = self.network();
         let stakes: Vec<f64> = self.hosts.iter().filter(|host| host.pool.is_some()).map(|host| host.stake).collect();
         let population = Population::new(self.seed, &self.genesis, &stakes)?;
@@ -294,7 +303,8 @@ impl Bed {
             kes_period_slots: PUBLIC_KES_PERIOD_SLOTS,
             max_block_body_bytes: genesis.max_block_body_bytes,
             dreps: genesis.dreps,
-            language: self.script.as_ref().map(Script::language),
+            budgets: genesis.budgets,
+            costs: self.script.as_ref().map(Script::costs).unwrap_or_default(),
         }
     }
 

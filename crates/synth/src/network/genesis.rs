@@ -7,16 +7,16 @@ use std::io::{self, Write};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 use slotmark_chain::hash::blake2b_224;
-use slotmark_network::alonzo::{self, Alonzo};
+use slotmark_network::alonzo::Alonzo;
 use slotmark_network::conway::{self, Conway};
 use slotmark_network::shelley::{self, Shelley};
-use slotmark_network::{PLUTUS_V1_COST_MODEL, PLUTUS_V2_COST_MODEL, PLUTUS_V3_COST_MODEL, byron};
+use slotmark_network::{PLUTUS_V1_COST_MODEL, PLUTUS_V3_COST_MODEL, byron};
 
 use super::Network;
 use super::keys::drep_secret;
 use crate::address::{Address, Hash28};
 use crate::keys::public;
-use crate::plutus::Language;
+use crate::plutus::{Language, LaterCosts};
 use crate::pools::Pool;
 use crate::random::secret;
 
@@ -95,10 +95,12 @@ impl Staking<'_> {
     }
 }
 
-/// Plutus V2 has a cost model only where a script needs it.
+/// Cost models beside that of Plutus V1 are there only where a script needs them.
 pub(super) fn alonzo(network: &Network) -> Alonzo {
-    let v2 = (network.language == Some(Language::V2)).then_some(&PLUTUS_V2_COST_MODEL[..]);
-    Alonzo::stated(alonzo::PARAMETERS, &PLUTUS_V1_COST_MODEL, v2)
+    let LaterCosts { v2, plomin } = network.costs;
+    let later = [(v2, Language::V2), (plomin, Language::V3)];
+    let later = later.map(|(needed, language)| needed.then(|| network.costs.model(language)));
+    Alonzo::stated(network.budgets.alonzo(), &PLUTUS_V1_COST_MODEL, later)
 }
 
 pub(super) fn conway(network: &Network) -> Conway {

@@ -12,8 +12,9 @@ use slotmark_praos::header::KesPeriods;
 
 pub(crate) use self::folder::Folder;
 use crate::address::{Address, Hash28};
+use crate::budgets::Budgets;
 use crate::error::SynthError;
-use crate::plutus::Language;
+use crate::plutus::LaterCosts;
 use crate::pools::Pool;
 
 /// The eras that have a genesis file, as the configuration names them.
@@ -31,8 +32,10 @@ pub(crate) struct Network {
     pub(crate) kes_period_slots: u64,
     pub(crate) max_block_body_bytes: u64,
     pub(crate) dreps: u64,
-    /// The language of the workload's script, if it has one.
-    pub(crate) language: Option<Language>,
+    /// Budgets of scripts.
+    pub(crate) budgets: Budgets,
+    /// Cost models that the workload's scripts need.
+    pub(crate) costs: LaterCosts,
 }
 
 impl Network {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use slotmark_chain::block::Decoder;
 use slotmark_ledger::{Environment, Resolved, ScriptEnd, phase_two};
-use slotmark_network::{Network, STATED, alonzo, shelley};
+use slotmark_network::{Network, shelley};
 
 use super::{Budget, Script};
 use crate::address::Address;
@@ -12,9 +12,6 @@ use crate::assembly::Transactions;
 use crate::error::SynthError;
 use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, encode_output, settle};
 
-/// All that a transaction may use.
-pub(crate) const MOST: Budget =
-    Budget { memory: alonzo::PARAMETERS.max_transaction_units.memory, steps: alonzo::PARAMETERS.max_transaction_units.steps };
 /// A transaction is made anew at most this many times until it names what its script uses.
 const TRIES: usize = 6;
 /// Lovelace of the first run's output.
@@ -27,16 +24,17 @@ pub(crate) struct LockedOutput {
     pub(crate) lovelace: u64,
 }
 
-/// Runs a script in a transaction that spends one output which it locks, and locks it again; gives what it uses.
+/// Runs a script in a transaction that spends one output which it locks, and locks it again, and may use as much as `most`; gives what it
+/// uses.
 ///
 /// # Errors
 /// The script doesn't succeed.
-pub(crate) fn probe(script: &Script) -> Result<Budget, SynthError> {
+pub(crate) fn probe(script: &Script, most: Budget) -> Result<Budget, SynthError> {
     let reference = OutputReference { transaction: [1; 32], index: 0 };
     let collateral = OutputReference { transaction: [2; 32], index: 0 };
     let address = Address::script(&script.hash());
     let locked = LockedOutput { reference, lovelace: PROBED_LOVELACE };
-    let probed = settle_run(script, locked, MOST, |fee, budget| {
+    let probed = settle_run(script, locked, most, most, |fee, budget| {
         let spend = ScriptSpend {
             script,
             reference: None,
@@ -63,7 +61,7 @@ pub(crate) fn probe(script: &Script) -> Result<Budget, SynthError> {
 }
 
 /// The transaction that pays the least fee and names what its script uses, which `build` makes of a fee and a budget; with what `build`
-/// yields beside it. The script is run in the very transaction, first with `guess`. None where `build` gives None.
+/// yields beside it. The script is run in the very transaction, first with `guess`, and at most with `most`. None where `build` gives None.
 ///
 /// # Errors
 /// The script doesn't succeed.
@@ -71,6 +69,7 @@ pub(crate) fn settle_run<'a, T>(
     script: &Script,
     locked: LockedOutput,
     guess: Budget,
+    most: Budget,
     build: impl Fn(u64, Budget) -> Option<(Plan<'a>, T)>,
 ) -> Result<Option<(Draft, T)>, SynthError> {
     let mut budget = guess;
@@ -83,8 +82,12 @@ pub(crate) fn settle_run<'a, T>(
                 fits = Some((draft, beside));
                 budget = used;
             }
-            (ScriptEnd::OverBudget, _) if budget != MOST => budget = MOST,
-            (ScriptEnd::OverBudget, _) => return Err(wrong(script, "the script uses more than a transaction may")),
+            (ScriptEnd::OverBudget, _) if budget != most => budget = most,
+            (ScriptEnd::OverBudget, _) => {
+                let Budget { memory, steps } = most;
+                let message = format!("the script uses more than a transaction may, {memory} of memory and {steps} steps, or never ends");
+                return Err(wrong(script, &message));
+            }
             (ScriptEnd::Failure, _) => return Err(wrong(script, "the script fails with its datum and redeemer")),
         }
     }
@@ -114,7 +117,7 @@ fn run(script: &Script, draft: &Draft, locked: LockedOutput) -> Result<(ScriptEn
     let output: Arc<[u8]> = output.into();
     let resolved = Resolved::of(&block, transaction, 0, |id, _| (*id == locked.reference.transaction).then(|| Arc::clone(&output)));
     let resolved = resolved.map_err(|_| unreadable())?;
-    let environment = Environment { slot: 0, network: Some(NETWORK), parameters: Some(&STATED) };
+    let environment = Environment { slot: 0, network: Some(NETWORK), parameters: Some(script.costs().parameters()) };
     let auxiliary = (!draft.auxiliary().is_empty()).then(|| draft.auxiliary());
     let (_, runs) = phase_two(&block, transaction, true, &resolved, auxiliary, &environment);
     let [run] = runs[..] else { return Err(unreadable()) };

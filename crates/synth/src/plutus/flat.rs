@@ -14,6 +14,12 @@ pub(super) enum Builtin {
     TailList = 34,
     UnConstrData = 42,
     UnIData = 45,
+    UnBData = 46,
+    VerifyEcdsaSecp256k1Signature = 52,
+    VerifySchnorrSecp256k1Signature = 53,
+    Bls12_381G2Add = 61,
+    Bls12_381G2HashToGroup = 67,
+    Ripemd160 = 86,
 }
 
 /// A term.
@@ -26,6 +32,7 @@ pub(super) enum Term {
     Integer(i64),
     Unit,
     Force(Box<Term>),
+    Error,
     Builtin(Builtin),
 }
 
@@ -116,6 +123,7 @@ impl Bits {
                 self.push(5, 4);
                 self.term(body);
             }
+            Term::Error => self.push(6, 4),
             Term::Builtin(function) => {
                 self.push(7, 4);
                 self.push(*function as u8, 7);

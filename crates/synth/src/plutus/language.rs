@@ -1,6 +1,8 @@
 //! The versions of Plutus.
 
-use slotmark_network::{PLUTUS_V1_COST_MODEL, PLUTUS_V2_COST_MODEL, PLUTUS_V3_COST_MODEL};
+use std::sync::LazyLock;
+
+use slotmark_network::{PLUTUS_V1_COST_MODEL, PLUTUS_V2_COST_MODEL, PLUTUS_V3_COST_MODEL, PLUTUS_V3_PLOMIN_COST_MODEL, Parameters, STATED};
 
 /// A version of Plutus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,13 +41,35 @@ impl Language {
             Self::V3 => 7,
         }
     }
+}
 
-    /// Returns the costs of its instructions on forged networks, in the ledger's order.
-    pub(crate) fn cost_model(self) -> &'static [i64] {
-        match self {
-            Self::V1 => &PLUTUS_V1_COST_MODEL,
-            Self::V2 => &PLUTUS_V2_COST_MODEL,
-            Self::V3 => &PLUTUS_V3_COST_MODEL,
+/// Cost models of a forged network beside those that the public networks' genesis files have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LaterCosts {
+    /// That of Plutus V2.
+    pub(crate) v2: bool,
+    /// That of Plutus V3 with the parameters of protocol version 10.
+    pub(crate) plomin: bool,
+}
+
+impl LaterCosts {
+    /// The costs of a language's instructions, in the ledger's order.
+    pub(crate) fn model(self, language: Language) -> &'static [i64] {
+        match language {
+            Language::V1 => &PLUTUS_V1_COST_MODEL,
+            Language::V2 => &PLUTUS_V2_COST_MODEL,
+            Language::V3 if self.plomin => &PLUTUS_V3_PLOMIN_COST_MODEL,
+            Language::V3 => &PLUTUS_V3_COST_MODEL,
         }
+    }
+
+    /// All parameters of a network with these models, and that of Plutus V2.
+    pub(crate) fn parameters(self) -> &'static Parameters {
+        static PLOMIN: LazyLock<Parameters> = LazyLock::new(|| {
+            let mut parameters = STATED.clone();
+            parameters.cost_models[2] = Some(PLUTUS_V3_PLOMIN_COST_MODEL.to_vec());
+            parameters
+        });
+        if self.plomin { &PLOMIN } else { &STATED }
     }
 }

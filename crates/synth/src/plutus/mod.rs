@@ -1,27 +1,26 @@
-//! The scripts that workloads run: the loop, which counts down from its redeemer to zero, and those of others, read from files.
+//! The scripts that workloads run: loops of ours, and those of others, read from files.
 
 mod data;
 pub(crate) mod evaluate;
 mod flat;
 mod language;
+mod loops;
 mod script;
 
 use std::sync::LazyLock;
 
-use slotmark_chain::CborBuffer;
+use serde::{Deserialize, Serialize};
 use slotmark_chain::hash::blake2b_224;
-use slotmark_network::alonzo;
+use slotmark_network::{STATED, Units, shelley};
 
 use crate::address::Hash28;
-use flat::{Builtin, Term};
 pub use language::Language;
+pub(crate) use language::LaterCosts;
+pub use loops::{Calibrated, Loop};
 pub use script::Script;
 
-/// The name of the loop.
-pub const LOOP: &str = "Loop";
-
 /// The budget that a script may use, or does use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     /// Memory units.
     pub memory: u64,
@@ -29,7 +28,28 @@ pub struct Budget {
     pub steps: u64,
 }
 
-/// The script, as a witness set holds it: a CBOR byte string with the flat-encoded program in it.
+impl Budget {
+    /// The budget of these units.
+    pub(crate) const fn of(units: Units) -> Self {
+        Self { memory: units.memory, steps: units.steps }
+    }
+
+    /// The price of these units, in lovelace: the part of a transaction's fee that pays for them.
+    pub fn price(self) -> u64 {
+        let units = Units { memory: self.memory, steps: self.steps };
+        let fee = STATED.least_fee(0, 0, units).and_then(|fee| u64::try_from(fee).ok());
+        fee.map_or(u64::MAX, |fee| fee - shelley::PARAMETERS.fee_constant)
+    }
+
+    /// Returns how often another fits into it beside what is `used` already.
+    pub(crate) fn room(self, used: Self, each: Self) -> usize {
+        let times = |limit: u64, used: u64, each: u64| limit.saturating_sub(used).checked_div(each).unwrap_or(u64::MAX);
+        let times = times(self.memory, used.memory, each.memory).min(times(self.steps, used.steps, each.steps));
+        usize::try_from(times).unwrap_or(usize::MAX)
+    }
+}
+
+/// The script that counts down, as a witness set holds it: a CBOR byte string with the flat-encoded program in it.
 ///
 /// A Plutus V3 script, in Untyped Plutus Core 1.1.0:
 ///
@@ -44,34 +64,13 @@ pub struct Budget {
 ///
 /// `count` is the redeemer, the second field of the context.
 pub fn loop_script() -> &'static [u8] {
-    static SCRIPT: LazyLock<Vec<u8>> = LazyLock::new(|| {
-        let mut script = Vec::new();
-        script.bytes(&flat::program([1, 1, 0], &countdown()));
-        script
-    });
+    static SCRIPT: LazyLock<Vec<u8>> = LazyLock::new(|| Loop::Countdown.program());
     &SCRIPT
 }
 
 /// BLAKE2b-224 of the language's tag, 3, and the script.
 pub fn loop_script_hash() -> Hash28 {
     blake2b_224(&[&[3], loop_script()])
-}
-
-fn countdown() -> Term {
-    use Builtin::{EqualsInteger, HeadList, IfThenElse, SndPair, SubtractInteger, TailList, UnConstrData, UnIData};
-    let builtin = Term::Builtin;
-    let variable = Term::Variable;
-    // Under the binders of the context and of the loop.
-    let fields = builtin(SndPair).force().force().apply(builtin(UnConstrData).apply(variable(2)));
-    let redeemer = builtin(HeadList).force().apply(builtin(TailList).force().apply(fields));
-    let count = builtin(UnIData).apply(redeemer);
-    // Under the binders of the loop and of n.
-    let done = builtin(EqualsInteger).apply(variable(1)).apply(Term::Integer(0));
-    let less = builtin(SubtractInteger).apply(variable(1)).apply(Term::Integer(1));
-    let again = variable(2).apply(variable(2)).apply(less);
-    let step = builtin(IfThenElse).force().apply(done).apply(Term::Unit.delay()).apply(again.delay()).force();
-    let start = variable(1).apply(variable(1)).apply(count);
-    start.lambda().apply(step.lambda().lambda()).lambda()
 }
 
 /// Budget for each step of the count: 23 steps of the machine (16,000 steps and 100 memory units each), one equalsInteger (52,333 and 1), one
@@ -87,21 +86,16 @@ pub fn loop_budget(count: u64) -> Budget {
     Budget { memory: START.memory + count * EACH.memory, steps: START.steps + count * EACH.steps }
 }
 
-/// The largest number that a transaction's budget allows to count down from.
-pub(crate) fn longest_loop() -> u64 {
-    let most = alonzo::PARAMETERS.max_transaction_units;
-    ((most.memory - START.memory) / EACH.memory).min((most.steps - START.steps) / EACH.steps)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budgets::Budgets;
 
     #[test]
-    fn the_longest_loop_just_fits_a_transaction() {
-        let most = alonzo::PARAMETERS.max_transaction_units;
-        let fits = |count| loop_budget(count).memory <= most.memory && loop_budget(count).steps <= most.steps;
-        assert!(fits(longest_loop()) && !fits(longest_loop() + 1));
+    fn the_budget_of_a_countdown_is_what_running_it_uses() {
+        let Calibrated { rounds, used, .. } = Loop::Countdown.within(Budgets::PUBLIC.transaction).expect("a loop");
+        assert_eq!(used, loop_budget(rounds));
+        assert!(loop_budget(rounds + 1).memory > Budgets::PUBLIC.transaction.memory);
     }
 
     #[test]

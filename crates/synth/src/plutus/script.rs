@@ -5,12 +5,11 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use slotmark_chain::CborBuffer;
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_network::{STATED, shelley};
 use slotmark_praos::envelope::Envelope;
 
-use super::{Language, data, evaluate};
+use super::{Budget, Language, LaterCosts, Loop, data, evaluate};
 use crate::address::Hash28;
 use crate::error::SynthError;
 use crate::transaction::NewDatum;
@@ -48,20 +47,29 @@ struct Stated {
 impl Script {
     /// The countdown, from this number.
     pub fn countdown(count: u64) -> Self {
-        let mut redeemer = Vec::new();
-        redeemer.uint(count);
+        Self::of_loop(Loop::Countdown, count)
+    }
+
+    /// A loop, with this number of rounds.
+    pub fn of_loop(one: Loop, rounds: u64) -> Self {
         let datum = crate::transaction::datum(&[]);
-        Self { name: super::LOOP.to_owned(), language: Language::V3, bytes: super::loop_script().to_vec(), datum, redeemer }
+        Self { name: one.name().to_owned(), language: one.language(), bytes: one.program(), datum, redeemer: one.redeemer(rounds) }
+    }
+
+    /// The script with another redeemer.
+    #[cfg(test)]
+    pub(super) fn with_redeemer(self, redeemer: Vec<u8>) -> Self {
+        Self { redeemer, ..self }
     }
 
     /// Reads a script from its text envelope, with a datum and a redeemer in JSON as cardano-cli has it or in hexadecimal digits, and
-    /// runs it once: in a transaction like those that will run it.
+    /// runs it once: in a transaction like those that will run it, which may use as much as `most`.
     ///
     /// Only regular files are read, of at most 64 KiB.
     ///
     /// # Errors
     /// A file can't be read, isn't what it should be, or the script doesn't succeed; the message names the file.
-    pub fn read(script: &Path, datum: &Path, redeemer: &Path) -> Result<Self, SynthError> {
+    pub fn read(script: &Path, datum: &Path, redeemer: &Path, most: Budget) -> Result<Self, SynthError> {
         let wrong = |path: &Path, message: String| SynthError::Script { place: path.display().to_string(), message };
         let expected = "expected cardano-cli's text envelope of a script: type PlutusScriptV1, V2 or V3, and cborHex";
         let envelope = Envelope::read(&text(script)?).map_err(|_| wrong(script, expected.to_owned()))?;
@@ -71,11 +79,28 @@ impl Script {
         let [datum, redeemer] = [datum, redeemer].map(|path| data::read(&text(path)?).map_err(|why| wrong(path, why)));
         let name = script.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let read = Self { name, language, bytes, datum: datum?, redeemer: redeemer? };
-        evaluate::probe(&read)?;
+        read.used(most)?;
         Ok(read)
     }
 
-    /// Returns its name: `Loop`, or its file's name.
+    /// What one run of it uses, in a transaction of its own that may use as much as `most`.
+    ///
+    /// # Errors
+    /// It doesn't succeed, or a transaction with it is too large.
+    pub fn used(&self, most: Budget) -> Result<Budget, SynthError> {
+        evaluate::probe(self, most)
+    }
+
+    /// The cost models that a network needs for it beside those of genesis files. Of Plutus V3 the countdown alone needs no more.
+    pub(crate) fn costs(&self) -> LaterCosts {
+        match self.language {
+            Language::V1 => LaterCosts::default(),
+            Language::V2 => LaterCosts { v2: true, plomin: false },
+            Language::V3 => LaterCosts { v2: false, plomin: self.bytes != super::loop_script() },
+        }
+    }
+
+    /// Returns its name: that of a loop, or its file's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -159,7 +184,6 @@ impl TryFrom<Stated> for Script {
         if script.hash_text() != stated.hash {
             return Err("the script of the workload has another hash than is stated".into());
         }
-        evaluate::probe(&script).map_err(|error| error.to_string())?;
         Ok(script)
     }
 }

@@ -2,7 +2,7 @@
 
 mod empty;
 mod locked;
-mod plutus_loop;
+mod looped;
 mod preview_like;
 mod preview_sizes;
 mod scripted;
@@ -11,7 +11,7 @@ mod value_only;
 use crate::error::SynthError;
 use crate::plutus::Script;
 use crate::random::Stream;
-use crate::recipe::Workload;
+use crate::recipe::{Recipe, Workload};
 use crate::transaction::Draft;
 use crate::wallet::Wallet;
 
@@ -25,20 +25,24 @@ pub(crate) trait TransactionSource: Send {
 pub(crate) struct Sources {
     scripted: Option<scripted::Scripted>,
     empty: empty::Empty,
-    plutus_loop: plutus_loop::PlutusLoop,
+    looped: Option<looped::Looped>,
     preview_like: preview_like::PreviewLike,
     value_only: value_only::ValueOnly,
 }
 
 impl Sources {
     /// Nothing is spent yet; `script` is what the workload of that name runs.
-    pub(crate) fn new(script: Option<&Script>) -> Result<Self, SynthError> {
+    ///
+    /// # Errors
+    /// A script doesn't succeed, or a budget allows no round of a loop.
+    pub(crate) fn new(recipe: &Recipe, script: Option<&Script>) -> Result<Self, SynthError> {
+        let looped = |one| looped::Looped::new(one, &recipe.budgets, recipe.txs_per_block);
         Ok(Self {
-            scripted: script.map(scripted::Scripted::new).transpose()?,
+            scripted: script.map(|script| scripted::Scripted::new(script, recipe)).transpose()?,
             empty: empty::Empty,
-            plutus_loop: plutus_loop::PlutusLoop::default(),
+            looped: recipe.workload.of_loop().map(looped).transpose()?,
             preview_like: preview_like::PreviewLike::default(),
-            value_only: value_only::ValueOnly,
+            value_only: value_only::ValueOnly { body_bytes: recipe.max_block_body_bytes },
         })
     }
 
@@ -55,8 +59,8 @@ impl Sources {
     ) -> Result<Option<Vec<Draft>>, SynthError> {
         let source: &mut dyn TransactionSource = match workload {
             Workload::Script => return self.scripted.as_mut().ok_or(SynthError::NoScript)?.transactions(wallet, stream),
+            Workload::Loop(_) => return Ok(self.looped.as_mut().and_then(|looped| looped.transactions(wallet, stream))),
             Workload::ValueOnly => &mut self.value_only,
-            Workload::PlutusLoop => &mut self.plutus_loop,
             Workload::PreviewLike => &mut self.preview_like,
             Workload::Empty | Workload::Mix(_) => &mut self.empty,
         };

@@ -4,13 +4,14 @@
 //! locks it again. Scripts are run here, in the transaction itself, so that it names what they use.
 
 use rayon::prelude::*;
-use slotmark_network::{alonzo, shelley};
 
 use super::locked::{Locked, Run, collateral};
+use crate::budgets::Budgets;
 use crate::error::SynthError;
 use crate::plutus::evaluate::{probe, settle_run};
 use crate::plutus::{Budget, Script};
 use crate::random::Stream;
+use crate::recipe::Recipe;
 use crate::transaction::Draft;
 use crate::wallet::Wallet;
 
@@ -22,12 +23,16 @@ pub(crate) struct Scripted {
     script: Script,
     usual: Budget,
     locked: Option<Locked>,
+    budgets: Budgets,
+    /// Bytes of a block's body at most.
+    body_bytes: u64,
 }
 
 impl Scripted {
     /// Nothing is locked yet.
-    pub(crate) fn new(script: &Script) -> Result<Self, SynthError> {
-        Ok(Self { script: script.clone(), usual: probe(script)?, locked: None })
+    pub(crate) fn new(script: &Script, recipe: &Recipe) -> Result<Self, SynthError> {
+        let Recipe { budgets, max_block_body_bytes: body_bytes, .. } = *recipe;
+        Ok(Self { script: script.clone(), usual: probe(script, budgets.transaction)?, locked: None, budgets, body_bytes })
     }
 
     /// The transactions of the next block; None when there is nothing left to spend.
@@ -39,10 +44,10 @@ impl Scripted {
                 vec![draft]
             }));
         };
-        let (mut drafts, mut bytes, mut used) = (Vec::new(), BODY_BYTES, Budget { memory: 0, steps: 0 });
+        let (mut drafts, mut bytes, mut used) = (Vec::new(), BODY_BYTES, Budget::default());
         loop {
             // As many as can't depend on each other, and may all fit.
-            let most = locked.count().min(room(used, self.usual));
+            let most = locked.count().min(self.budgets.block.room(used, self.usual));
             let mut runs = Vec::with_capacity(most);
             for output in locked.first(most) {
                 let Some(collateral) = collateral(wallet, stream) else { return Ok(None) };
@@ -59,14 +64,14 @@ impl Scripted {
             }
             let made = runs.par_iter().map(|(output, run)| {
                 let build = |fee, budget| locked.plan(*output, &wallet.keys, run, fee, budget).map(|(plan, left)| (plan, (left, budget)));
-                settle_run(&self.script, *output, self.usual, build)
+                settle_run(&self.script, *output, self.usual, self.budgets.transaction, build)
             });
             let made: Vec<_> = made.collect::<Result<_, _>>()?;
             let began = drafts.len();
             for made in made {
                 let Some((draft, (left, budget))) = made else { return Ok(None) };
                 let more = draft.block_bytes() + NUMBER_BYTES;
-                if bytes + more > shelley::PARAMETERS.max_body_bytes as usize || room(used, budget) == 0 {
+                if bytes + more > self.body_bytes as usize || self.budgets.block.room(used, budget) == 0 {
                     return Ok(Some(drafts));
                 }
                 bytes += more;
@@ -79,14 +84,4 @@ impl Scripted {
             }
         }
     }
-}
-
-/// Returns the number of transactions of a budget that a block still takes, where others use `used`.
-fn room(used: Budget, each: Budget) -> usize {
-    let times = |limit: u64, used: u64, each: u64| (limit - used).checked_div(each).unwrap_or(u64::MAX);
-    let (memory, steps) = (
-        times(alonzo::PARAMETERS.max_block_units.memory, used.memory, each.memory),
-        times(alonzo::PARAMETERS.max_block_units.steps, used.steps, each.steps),
-    );
-    usize::try_from(memory.min(steps)).unwrap_or(usize::MAX)
 }

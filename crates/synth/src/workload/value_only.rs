@@ -3,8 +3,6 @@
 //! Each transaction spends two outputs, taken at random from all that are unspent and owned by two keys, makes two at
 //! random addresses of ours, carries 100 bytes of payload as metadata and pays 1,000,000 lovelace.
 
-use slotmark_network::shelley;
-
 use super::TransactionSource;
 use crate::keys::Owner;
 use crate::random::Stream;
@@ -23,8 +21,10 @@ const LEAST: u64 = 2_000_000;
 const RESERVED_BYTES: u64 = 1_024;
 const OVERHEAD_BYTES: usize = 4;
 
-#[derive(Default)]
-pub(crate) struct ValueOnly;
+pub(crate) struct ValueOnly {
+    /// Bytes of a block's body at most.
+    pub(super) body_bytes: u64,
+}
 
 impl ValueOnly {
     fn pay(wallet: &Wallet, spent: [&Coin; 2], stream: &mut Stream) -> Option<(Draft, [Coin; 2])> {
@@ -50,7 +50,7 @@ impl ValueOnly {
 
 impl TransactionSource for ValueOnly {
     fn transactions(&mut self, wallet: &mut Wallet, _slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
-        let mut room = (shelley::PARAMETERS.max_body_bytes - RESERVED_BYTES) as usize;
+        let mut room = (self.body_bytes - RESERVED_BYTES) as usize;
         let mut drafts = Vec::with_capacity(room / 512);
         loop {
             let first = wallet.take(stream)?;

@@ -273,6 +273,11 @@ def _package(entry: object) -> Package:
     return Package(commit=str(entry))
 
 
+def _shares(shares: dict[str, Any]) -> str | None:
+    """Where transactions begin: regions and their shares; None where all begin in one place."""
+    return ", ".join(f"{region} {plain(share)}" for region, share in shares.items() if isinstance(share, int | float)) or None
+
+
 def _workload(content: dict[str, Any]) -> dict[str, str]:
     """The facts of the workload, in the order of the published manifests."""
     genesis, generator = _within(content, "genesis"), _within(content, "generator")
@@ -294,8 +299,17 @@ def _workload(content: dict[str, Any]) -> dict[str, str]:
         "tx inputs": generator.get("inputs_per_tx"),
         "tx outputs": generator.get("outputs_per_tx"),
         "TPS": generator.get("tps"),
+        "shares of transactions": _shares(_within(generator, "shares")),
         "transactions": generator.get("tx_count"),
         "Plutus script": script or "-",
         "Plutus script hash": plutus.get("hash") if script else None,
+        "script memory": _within(plutus, "units").get("memory") if script else None,
+        "script steps": _within(plutus, "units").get("steps") if script else None,
+        "script cost, lovelace": plutus.get("lovelace") if script else None,
+        **{
+            f"{whose} {kind} budget": _within(_within(genesis, "budgets"), whose).get(kind)
+            for whose in ("transaction", "block")
+            for kind in ("memory", "steps")
+        },
     }
     return {name: str(value) for name, value in facts.items() if value is not None}

@@ -9,7 +9,19 @@ from slotmark.benches.cluster.simulate import profile_layers
 from slotmark.errors import BedError
 
 LOOP = "Loop"
-"""The script that comes with slotmark: it counts down from its redeemer, by default from as much as a transaction's budget allows."""
+"""The loop that counts down."""
+
+LOOPS = (
+    LOOP,
+    "LoopV2",
+    "EcdsaSecp256k1Loop",
+    "EcdsaSecp256k1LoopV3",
+    "SchnorrSecp256k1Loop",
+    "SchnorrSecp256k1LoopV3",
+    "Ripemd160",
+    "HashOntoG2AndAdd",
+)
+"""The scripts that come with slotmark: each repeats one thing, as often as its budget allows (docs/live.md)."""
 
 _SUFFIX = ".plutus"
 _KEYS = ("script", "datum", "redeemer")
@@ -19,7 +31,7 @@ Files = tuple[str, str, str]
 
 
 def script_files(profile: str | Path, merged: dict[str, Any]) -> Files | None:
-    """The files of the script that transactions of a profile run; None where they run none, or the loop.
+    """The files of the script that transactions of a profile run; None where they run none, or a loop of slotmark.
 
     A name is that of a file beside the profile that states it, or, stated with ``--set``, in the current folder. A name with a path is
     refused: profiles come from strangers.
@@ -34,7 +46,7 @@ def script_files(profile: str | Path, merged: dict[str, Any]) -> Files | None:
     workload = merged["workload"]
     script = workload["script"]
     stated = {key: workload.get(key, "") for key in _KEYS}
-    if script in ("", LOOP):
+    if script in ("", *LOOPS):
         if extra := [key for key in _KEYS[1:] if stated[key]]:
             raise BedError(
                 f"workload.{extra[0]} is {stated[extra[0]]!r:.60}: expected none without a script from a file. Name one in workload.script."
@@ -42,8 +54,8 @@ def script_files(profile: str | Path, merged: dict[str, Any]) -> Files | None:
         return None
     if not script.endswith(_SUFFIX):
         raise BedError(
-            f"workload.script is {script!r:.60}: expected {LOOP!r}, which counts down, the name of a file that ends in {_SUFFIX}, or nothing. "
-            "A live cluster runs no other script."
+            f"workload.script is {script!r:.60}: expected a loop ({', '.join(LOOPS)}), the name of a file that ends in {_SUFFIX}, or nothing. "
+            "No other script can be run."
         )
     layers = [(path.parent, tomllib.loads(text).get("workload", {})) for path, text in profile_layers(profile)]
     return _file("script", stated, layers), _file("datum", stated, layers), _file("redeemer", stated, layers)

@@ -1,5 +1,6 @@
 """Simulated clusters: profiles by name or file, what they predict, and run directories like those of real nodes."""
 
+import functools
 import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -39,8 +40,18 @@ HELD_OUT = ("plutus-loop-10.5", "plutus-loop-10.5.4")
 DERIVED = ("value-only-10.5.4", "plutus-loop-10.2", "plutus-loop-10.2-utxohd", "plutus-loop-10.6-pre")
 """The profiles that no report has: stages scaled from the version's other workload (docs/simulator.md); never validated."""
 
-LIVE = ("value-only-5",)
-"""The profiles made for live clusters on one machine: no report has them, and their stages are assumed."""
+LIVE = (
+    "value-only-5",
+    "plutus-5",
+    "plutus-52",
+    "budget-x1.5",
+    "budget-x2",
+    "secp-5",
+    "ripemd-5",
+    "bls-5",
+    "utxohd-5",
+)
+"""The profiles made for live clusters: no report has them, and their stages are assumed."""
 
 VALIDATION_SEEDS = 5
 """Simulations that a validation averages: with one, the end-to-end rows vary by up to 1 % from seed to seed."""
@@ -92,9 +103,11 @@ class Tables(msgspec.Struct, frozen=True):
         raise KeyError(metric)
 
 
+@functools.cache
 def shipped_profiles() -> tuple[str, ...]:
-    """The names of the shipped profiles that can be simulated as they are."""
-    return tuple(sorted(path.stem for path in PROFILES.glob("*-*-*.toml")))
+    """The names of the shipped profiles that can be simulated as they are: what others only share has no name of its own."""
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in PROFILES.glob("*.toml")}
+    return tuple(sorted(stem for stem, text in texts.items() if "name" in tomllib.loads(text)))
 
 
 def described_profiles() -> dict[str, str]:

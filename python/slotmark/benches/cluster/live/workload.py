@@ -52,16 +52,39 @@ class Workload(msgspec.Struct, frozen=True):
     """The transactions of a bed's profile.
 
     Attributes:
-        name: ``value-only``, ``plutus-loop``, or ``script`` for that of the bed.
+        name: ``value-only``, ``script`` for that of the bed, or ``plutus-loop`` for the countdown in a bed of a version that had no other.
         tps: Transactions a second.
         most: Transactions in all.
         words: The generator's options for a transaction.
+        shares: The share of transactions that begin in each region; empty where one generator is beside all hosts.
     """
 
     name: str
     tps: float
     most: int
     words: tuple[str, ...]
+    shares: dict[str, float] = {}
+
+    def places(self, addresses: Mapping[str, str]) -> tuple[str, ...]:
+        """The generator's options for its targets.
+
+        Args:
+            addresses: Address of each target to its region.
+
+        Raises:
+            BedError: A region has a share, and no host with a pool.
+        """
+        if not self.shares:
+            return tuple(word for address in addresses for word in ("--target", address))
+        words: list[str] = []
+        for region, share in self.shares.items():
+            own = [address for address, where in addresses.items() if where == region]
+            if share > 0 and not own:
+                raise BedError(
+                    f"workload.shares has {share} for {region}, where no host has a pool. Give it 0, or make the bed with more hosts."
+                )
+            words += ["--place", f"{share!r}={','.join(own)}"] if share > 0 else []
+        return tuple(words)
 
     def transactions(self, seconds: float) -> int:
         """The number of seconds in which the transactions are due."""
@@ -88,7 +111,8 @@ def workload_of(bed: Bed) -> Workload:
         else:
             inputs, outputs = int(of_profile["inputs"]), int(of_profile["outputs"])
             name, words = "value-only", ("--inputs", str(inputs), "--outputs", str(outputs), *payload)
-        return Workload(name, float(of_profile["tps"]), int(of_profile["tx_count"]), words)
+        shares = {str(region): float(share) for region, share in of_profile.get("shares", {}).items()}
+        return Workload(name, float(of_profile["tps"]), int(of_profile["tx_count"]), words, shares)
     except (KeyError, TypeError, ValueError, SimulationError) as error:
         raise BedError(
             f"bed.json: its profile has no workload that can be submitted ({error!r}). Make the bed again, or use --no-workload."
@@ -144,7 +168,9 @@ class Generator:
             *(wan.inside(GENERATOR) if wan else []),
             str(generator),
             *("--bed", str(folder.resolve()), "--workload", self.workload.name, *self.workload.words),
-            *(word for address in self._targets for word in ("--target", address)),
+            *self.workload.places(
+                {f"{addresses[host.name]}:{host.port}": host.region for host in targets(bed)},
+            ),
             *("--tps", repr(self.workload.tps), "--transactions", str(self.workload.transactions(seconds))),
             *("--seed", str(seed), "--socket", socket, "--settle", str(within_s)),
             *("-o", str((self._folder / _SUBMISSIONS).resolve())),

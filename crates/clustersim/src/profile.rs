@@ -86,18 +86,18 @@ pub struct Genesis {
     pub utxo_entries: u64,
     /// DReps in genesis.
     pub dreps: u64,
-    /// What scripts may use.
+    /// Budgets of scripts.
     #[serde(default, skip_serializing_if = "Budgets::are_public")]
     pub budgets: Budgets,
 }
 
-/// What the scripts of a transaction and of a block may use. A simulation runs none.
+/// Budgets of the scripts of a transaction and of a block. A simulation runs none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budgets {
-    /// What those of a transaction may use.
+    /// Budget of a transaction.
     pub transaction: Budget,
-    /// What those of a block may use.
+    /// Budget of a block.
     pub block: Budget,
 }
 
@@ -243,6 +243,9 @@ pub struct Workload {
     pub outputs: u32,
     /// Extra payload of a transaction.
     pub payload: Bytes,
+    /// Shares of what transactions do, in any unit: moving value, voting and so on. Empty: all move value, or run the script.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub actions: BTreeMap<String, u32>,
     /// Size of a mempool, as a multiple of `block_size`.
     pub mempool_blocks: f64,
     /// Rate at which a mempool with room in it takes up transactions that wait at its peers, in transactions a second.

@@ -133,7 +133,7 @@ pub struct ScriptFacts {
     pub name: String,
     /// Its hash, in hexadecimal digits.
     pub hash: String,
-    /// What a run of it uses.
+    /// Units that a run of it uses.
     pub used: Budget,
     /// The price of that, in lovelace.
     pub lovelace: u64,
@@ -192,6 +192,9 @@ fn profile_content(profile: &Profile) -> Value {
             count => format!("LimitTxPerBlock_{count}"),
         };
         generator["plutus"] = json!({"type": kind, "script": workload.script});
+    }
+    if !workload.actions.is_empty() {
+        generator["actions"] = json!(workload.actions);
     }
     if !workload.shares.is_empty() {
         generator["shares"] = json!(workload.shares);

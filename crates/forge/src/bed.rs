@@ -75,6 +75,9 @@ pub(crate) fn budgets(profile: &Profile) -> Result<Budgets, SynthError> {
 /// The script that transactions of a profile run, and what a run uses; None where they run none. `file` is what the profile names as a file.
 fn run_by(profile: &Profile, file: Option<Script>) -> Result<Option<(Script, Budget)>, SynthError> {
     let (budgets, workload) = (budgets(profile)?, &profile.workload);
+    if !workload.actions.is_empty() {
+        crate::recipe::shares(profile)?;
+    }
     match Loop::named(&workload.script) {
         Some(one) => {
             let calibrated = one.within(budgets.share(workload.txs_per_block))?;

@@ -1,12 +1,26 @@
 //! From a profile to a chain: its workload, the limit of its blocks, and its budgets.
 
 use slotmark_clustersim::Profile;
-use slotmark_synth::{Loop, Recipe, SynthError, Workload};
+use slotmark_synth::{Loop, Recipe, Shares, SynthError, Workload};
 
 use crate::bed::budgets;
 
 /// Inputs, outputs and bytes of payload of a chain's value-only transactions.
 const VALUE_ONLY: (u32, u32, u64) = (2, 2, 100);
+
+/// The shares of a profile's actions.
+///
+/// # Errors
+/// There is no such action, or a share that is too large, or a script beside them.
+pub(crate) fn shares(profile: &Profile) -> Result<Shares, SynthError> {
+    let load = &profile.workload;
+    if !load.script.is_empty() {
+        let message = format!("profile {}: workload has actions and a script: expected one of them. Leave one out.", profile.name);
+        return Err(SynthError::Plan(message));
+    }
+    let text: Vec<String> = load.actions.iter().filter(|(_, share)| **share > 0).map(|(name, share)| format!("{name}={share}")).collect();
+    text.join(",").parse::<Shares>().map_err(|error| SynthError::Plan(format!("profile {}: workload.actions: {error}.", profile.name)))
+}
 
 /// The recipe for blocks of a profile's workload, as full as its genesis allows. Slots and epochs are those of any forged chain.
 ///
@@ -15,6 +29,7 @@ const VALUE_ONLY: (u32, u32, u64) = (2, 2, 100);
 pub(crate) fn of_profile(profile: &Profile, blocks: u64) -> Result<Recipe, SynthError> {
     let load = &profile.workload;
     let workload = match Loop::named(&load.script) {
+        _ if !load.actions.is_empty() => Workload::Acting(shares(profile)?),
         Some(one) => Workload::Loop(one),
         None if !load.script.is_empty() => Workload::Script,
         None if (load.inputs, load.outputs, load.payload.0) == VALUE_ONLY => Workload::ValueOnly,

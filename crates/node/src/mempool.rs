@@ -7,7 +7,7 @@ use std::sync::Arc;
 use minicbor::Decoder as Cbor;
 use minicbor::data::Type;
 use slotmark_chain::Hash32;
-use slotmark_chain::block::{Block, Decoder, Transaction};
+use slotmark_chain::block::{Block, Decoder, Hash28, Transaction};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_ledger::{EncodedOutput, Environment, Resolved, phase_one, phase_two};
 use slotmark_network::{Parameters, Units};
@@ -33,6 +33,8 @@ pub struct Waiting {
     spends: Vec<Place>,
     refers: Vec<Place>,
     makes: Vec<(Place, EncodedOutput)>,
+    /// The pools that it registers for the first time.
+    pools: Vec<Hash28>,
     interval: (Option<u64>, Option<u64>),
     /// Its number among all that ever came.
     pub ticket: u64,
@@ -77,6 +79,8 @@ pub struct Mempool {
     ids: HashSet<Hash32>,
     spent: HashSet<Place>,
     made: HashMap<Place, EncodedOutput>,
+    /// Pools that are registered by those that wait.
+    pools: HashSet<Hash28>,
     bytes: u64,
     units: Units,
     tickets: u64,
@@ -156,6 +160,7 @@ impl Mempool {
         self.ids.insert(waiting.id);
         self.spent.extend(waiting.spends.iter().copied());
         self.made.extend(waiting.makes.iter().cloned());
+        self.pools.extend(waiting.pools.iter().copied());
         self.bytes += waiting.bytes.len() as u64;
         self.units = self.units.plus(waiting.units);
         self.waiting.push_back(waiting);
@@ -170,7 +175,9 @@ impl Mempool {
         let block = decoder.decode(&encoded).map_err(|error| format!("it can't be read: {error}"))?;
         let [transaction] = block.transactions else { return Err("it can't be read".into()) };
         let find = |id: &Hash32, index: u64| self.find(&(*id, index), rules.stake);
-        let resolved = Resolved::of(&block, transaction, 0, find).map_err(|error| error.to_string())?;
+        let certificates = block.certificates(transaction).map_err(|error| error.to_string())?;
+        let pools: Vec<Hash28> = rules.stake.new_pools(&certificates).into_iter().filter(|pool| !self.pools.contains(pool)).collect();
+        let resolved = Resolved::of(&block, transaction, pools.len() as u64, find).map_err(|error| error.to_string())?;
         if resolved.all().any(|output| output.is_none()) {
             return Err("an input that is not an unspent output".into());
         }
@@ -186,7 +193,7 @@ impl Mempool {
             .iter()
             .fold(Units::default(), |sum, redeemer| sum.plus(Units { memory: redeemer.memory, steps: redeemer.steps }));
         let interval = (transaction.invalid_before, transaction.invalid_hereafter);
-        Ok(Waiting { id, bytes: bytes.into(), parts: parts.clone(), units, spends, refers, makes, interval, ticket: 0 })
+        Ok(Waiting { id, bytes: bytes.into(), parts: parts.clone(), units, spends, refers, makes, pools, interval, ticket: 0 })
     }
 
     fn find(&self, place: &Place, stake: &Stake) -> Option<EncodedOutput> {
@@ -203,6 +210,7 @@ impl Mempool {
         self.ids.clear();
         self.spent.clear();
         self.made.clear();
+        self.pools.clear();
         let mut left = Vec::new();
         for waiting in before {
             let (from, until) = waiting.interval;

@@ -220,7 +220,7 @@ impl Stake {
     fn apply_transaction(&mut self, block: &Block<'_, '_>, transaction: &Transaction, valid: bool) -> Result<Resolved, DecodeError> {
         let certificates = block.certificates(transaction)?;
         let find = |id: &Hash32, index| self.unspent(id, index);
-        let mut resolved = Resolved::of(block, transaction, self.new_pools(&certificates), find)?;
+        let mut resolved = Resolved::of(block, transaction, self.new_pools(&certificates).len() as u64, find)?;
         let (spent, outputs) = if valid {
             (block.inputs[transaction.inputs.start as usize..transaction.inputs.end as usize].to_vec(), &mut resolved.inputs)
         } else {
@@ -248,13 +248,13 @@ impl Stake {
         Ok(resolved)
     }
 
-    /// Returns the number of pools that these certificates register for the first time.
-    fn new_pools(&self, certificates: &[Certificate]) -> u64 {
+    /// The pools that these certificates register for the first time.
+    pub fn new_pools(&self, certificates: &[Certificate]) -> HashSet<Hash28> {
         let new = certificates.iter().filter_map(|certificate| match certificate {
-            Certificate::PoolRegistration { pool, .. } if !self.pools.contains_key(pool) => Some(pool),
+            Certificate::PoolRegistration { pool, .. } if !self.pools.contains_key(pool) => Some(*pool),
             _ => None,
         });
-        new.collect::<HashSet<_>>().len() as u64
+        new.collect()
     }
 
     fn add(&mut self, block: &Block<'_, '_>, place: Place, output: &Output) {

@@ -1,4 +1,4 @@
-//! What the scripts of a transaction and of a block may use on a forged network, as its genesis states.
+//! Budgets of the scripts of a transaction and of a block on a forged network, as its genesis states.
 
 use serde::{Deserialize, Serialize};
 use slotmark_network::{Units, alonzo};
@@ -9,13 +9,13 @@ use crate::plutus::Budget;
 /// A network's budgets are at most this many times those of public networks: a script that never ends is stopped after some seconds.
 const MOST_TIMES: u64 = 10;
 
-/// What the scripts of a transaction and of a block may use.
+/// Budgets of the scripts of a transaction and of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budgets {
-    /// What those of a transaction may use.
+    /// Budget of a transaction.
     pub transaction: Budget,
-    /// What those of a block may use.
+    /// Budget of a block.
     pub block: Budget,
 }
 

@@ -77,6 +77,11 @@ impl Keys {
         }
     }
 
+    /// The hash of a payment key.
+    pub(crate) fn payment_hash(&self, number: u16) -> Hash28 {
+        self.payment_hashes[usize::from(number)]
+    }
+
     pub(crate) fn address(&self, owner: Owner) -> Address {
         Address::base(&self.payment_hashes[usize::from(owner.payment)], &self.stake_hash(owner.stake))
     }

@@ -7,6 +7,7 @@
 //!
 //! Limits, fees and prices are those that [`slotmark_network`] states; the outputs that the first transactions spend are in [`Genesis`].
 
+mod actions;
 mod address;
 pub mod assembly;
 pub mod bed;
@@ -28,6 +29,7 @@ mod transaction;
 mod wallet;
 mod workload;
 
+pub use actions::{Action, Shares, UnknownShares};
 pub use address::Address;
 pub use budgets::Budgets;
 pub use error::SynthError;

@@ -11,6 +11,7 @@ use slotmark_chain::Hash32;
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_network::shelley;
 
+use crate::actions::{Action, Actor, Shares};
 use crate::address::Address;
 use crate::error::SynthError;
 use crate::keys::PaymentKey;
@@ -29,6 +30,8 @@ const LEAST: u64 = 2_000_000;
 const COLLATERAL: u64 = 20_000_000;
 /// Outputs that a fund is split into at most: they fit into one transaction.
 const MOST_OUTPUTS: u64 = 250;
+/// Bytes of metadata, where they are what a transaction does.
+const METADATA_BYTES: usize = 1_000;
 /// Transactions that are signed between two looks at the progress.
 const BATCH: usize = 4_096;
 
@@ -69,7 +72,7 @@ pub struct Load {
     pub payload_bytes: usize,
     /// Decides what is random.
     pub seed: u64,
-    /// What the script of a transaction may use.
+    /// Budget of a transaction's script.
     pub budget: Budget,
 }
 
@@ -82,6 +85,15 @@ pub enum LoadKind {
         inputs: usize,
         /// Outputs made by each, 1 at least.
         outputs: usize,
+    },
+    /// Value from some outputs to others, and by shares what else the ledger knows. Funds are its actors, each of which has half of its lovelace for that.
+    Acting {
+        /// Outputs spent by a transaction that moves value, 1 at least.
+        inputs: usize,
+        /// Outputs made by it, 1 at least.
+        outputs: usize,
+        /// Shares of actions.
+        shares: Shares,
     },
     /// One run of the loop script each.
     PlutusLoop {
@@ -140,7 +152,11 @@ pub fn prepare(load: &Load, funds: &[Fund], progress: &mut dyn FnMut(u64, u64) -
         LoadKind::ValueOnly { inputs, outputs } if inputs > 0 && outputs > 0 => {
             (load.transactions.saturating_mul(inputs as u64), Box::new(ValueOnly { funds, coins: VecDeque::new(), inputs, outputs }))
         }
-        LoadKind::ValueOnly { .. } => {
+        LoadKind::Acting { inputs, outputs, shares } if inputs > 0 && outputs > 0 => {
+            let value = ValueOnly { funds, coins: VecDeque::new(), inputs, outputs };
+            (load.transactions.saturating_mul(inputs as u64), Box::new(Acting { value, actors: Vec::new(), next: 0, shares }))
+        }
+        LoadKind::ValueOnly { .. } | LoadKind::Acting { .. } => {
             return Err(SynthError::Plan("transactions without inputs or outputs: expected 1 of each at least.".to_owned()));
         }
         LoadKind::PlutusLoop { count } => {
@@ -284,10 +300,60 @@ impl ValueOnly<'_> {
     }
 }
 
+/// Funds that do things beside moving value, in turns.
+struct Acting<'f> {
+    value: ValueOnly<'f>,
+    actors: Vec<Actor>,
+    next: usize,
+    shares: Shares,
+}
+
+impl Source for Acting<'_> {
+    fn split(&mut self, number: u16, fund: &Fund, outputs: u64) -> Option<Draft> {
+        let key = blake2b_224(&[fund.key.public()]);
+        let half = fund.lovelace / 2;
+        let (draft, lovelace) = settle(|fee| {
+            let lovelace = shares(fund.lovelace.checked_sub(fee + half)?, outputs as usize, LEAST)?;
+            let made = std::iter::once(half).chain(lovelace.iter().copied()).map(|held| NewOutput::to(fund.address, held)).collect();
+            let plan = Plan { inputs: vec![fund.reference()], outputs: made, fee, signers: vec![number], ..Plan::default() };
+            Some((plan, lovelace))
+        })?;
+        self.actors.push(Actor::new(number, key, draft.output(0), half));
+        let coins =
+            lovelace.iter().enumerate().map(|(place, &held)| Coin { reference: draft.output(place + 1), fund: number, lovelace: held });
+        self.value.coins.extend(coins);
+        Some(draft)
+    }
+
+    fn next(
+        &mut self,
+        _most: usize,
+        payload: &mut dyn FnMut(&mut Stream) -> Vec<u8>,
+        stream: &mut Stream,
+    ) -> Result<Vec<Draft>, SynthError> {
+        let auxiliary = payload(stream);
+        let draft = match self.shares.draw(stream) {
+            Action::Value => self.value.one(&auxiliary, stream),
+            Action::Metadata => {
+                let mut bytes = [0; METADATA_BYTES];
+                stream.fill(&mut bytes);
+                self.value.one(&crate::transaction::payload(LABEL, &bytes), stream)
+            }
+            action => {
+                // In turns, so that the thread of each rests for as long as can be.
+                let place = self.next % self.actors.len();
+                self.next += 1;
+                self.actors[place].act(action, &auxiliary, stream)
+            }
+        };
+        Ok(draft.into_iter().collect())
+    }
+}
+
 /// Outputs that a script locks, each with the collateral of the fund that it came from.
 struct Scripted {
     script: Script,
-    /// What a run may use.
+    /// Budget of a run.
     most: Budget,
     /// The budget that a run was found to use.
     usual: Budget,

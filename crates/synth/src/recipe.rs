@@ -8,6 +8,7 @@ use slotmark_network::shelley;
 pub use slotmark_network::shelley::{PREVIEW_SECURITY_PARAMETER, PUBLIC_KES_PERIOD_SLOTS};
 use slotmark_praos::header::KesPeriods;
 
+use crate::actions::Shares;
 use crate::budgets::Budgets;
 use crate::error::SynthError;
 use crate::genesis::MAX_EXTRA_OUTPUTS;
@@ -40,7 +41,7 @@ pub struct Recipe {
     pub utxo: u64,
     /// Bytes of a block's body at most, from 16,384 to 2,000,000.
     pub max_block_body_bytes: u64,
-    /// What scripts may use.
+    /// Budgets of scripts.
     pub budgets: Budgets,
     /// Number of transactions that share a block's budget, where a loop runs in them; 0: each has as much as a transaction may have.
     pub txs_per_block: u32,
@@ -107,6 +108,8 @@ pub enum Workload {
     ValueOnly,
     /// Small blocks: transactions that run one of our loops for as long as their budget lasts.
     Loop(Loop),
+    /// Full blocks of transactions that move value, and of others that do what else the ledger knows, by shares.
+    Acting(Shares),
     /// No transactions.
     Empty,
     /// Sizes and numbers of transactions as on the preview network's first 1.3 million slots: four in five blocks are empty.
@@ -167,12 +170,19 @@ impl Workload {
 impl fmt::Display for Workload {
     /// As [`FromStr`] reads it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Acting(shares) = self
+            && ![Shares::MIXED, Shares::VOTING].contains(shares)
+        {
+            return f.pad(&format!("mixed:{shares}"));
+        }
         let Self::Mix(Weights(weights)) = self else {
             return f.pad(match self {
                 Workload::ValueOnly => "value-only",
                 Workload::Loop(one) => one.workload(),
                 Workload::PreviewLike => "preview-like",
                 Workload::Script => "script",
+                Workload::Acting(Shares::VOTING) => "voting",
+                Workload::Acting(_) => "mixed",
                 Workload::Empty | Workload::Mix(_) => "empty",
             });
         };
@@ -185,8 +195,8 @@ impl fmt::Display for Workload {
 /// Text that names no workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no workload: expected value-only, plutus-loop, empty, preview-like, script, another loop ({others}), or a mix of the first four by whole \
-     weights from 1 to 1000000, as in mix:value-only=3,plutus-loop=1", others = other_loops()
+    "'{0}' is no workload: expected value-only, plutus-loop, empty, preview-like, mixed, voting, script, another loop ({others}), or mixed with shares \
+     of actions, as in mixed:value=3,vote=1, or a mix of the first four by whole weights from 1 to 1000000, as in mix:value-only=3,plutus-loop=1", others = other_loops()
 )]
 pub struct UnknownWorkload(pub String);
 
@@ -208,7 +218,12 @@ impl FromStr for Workload {
         let read = match text.strip_prefix("mix:") {
             Some(parts) => parts.split(',').map(part).collect::<Option<Vec<_>>>().and_then(|parts| Self::mix(&parts)),
             None if text == Self::Script.to_string() => Some(Self::Script),
-            None => kind(text).or_else(|| of_loop(text)),
+            None if text == "mixed" => Some(Self::Acting(Shares::MIXED)),
+            None if text == "voting" => Some(Self::Acting(Shares::VOTING)),
+            None => match text.strip_prefix("mixed:") {
+                Some(shares) => shares.parse().ok().map(Self::Acting),
+                None => kind(text).or_else(|| of_loop(text)),
+            },
         };
         read.ok_or_else(|| UnknownWorkload(text.to_owned()))
     }
@@ -222,7 +237,13 @@ mod tests {
     fn workloads_are_read_as_they_are_written() {
         let mix = Workload::mix(&[(Workload::PLUTUS_LOOP, 1), (Workload::ValueOnly, 3)]).expect("a mix");
         assert_eq!(mix.to_string(), "mix:value-only=3,plutus-loop=1");
-        for workload in Workload::KINDS.into_iter().chain(Loop::ALL.map(Workload::Loop)).chain([mix]) {
+        let of = |text: &str| text.parse::<Workload>().expect(text);
+        for workload in Workload::KINDS.into_iter().chain(Loop::ALL.map(Workload::Loop)).chain([
+            mix,
+            of("mixed"),
+            of("voting"),
+            of("mixed:value=3,vote=1"),
+        ]) {
             assert_eq!(workload.to_string().parse(), Ok(workload));
         }
         for wrong in [
@@ -240,6 +261,8 @@ mod tests {
             "mix:empty=1,empty=1",
             "mix:other=1",
             "mix:ecdsa-loop=1",
+            "mixed:",
+            "mixed:votes=1",
             "mix:mix:empty=1",
         ] {
             let error = wrong.parse::<Workload>().unwrap_err().to_string();

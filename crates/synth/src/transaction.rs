@@ -8,7 +8,8 @@ use slotmark_chain::Hash32;
 use slotmark_chain::hash::blake2b_256;
 use slotmark_network::{STATED, Units, alonzo, shelley};
 
-use crate::address::Address;
+use crate::actions::{put_amount, put_mint};
+use crate::address::{Address, Hash28};
 use crate::keys::PaymentKey;
 use crate::plutus::{Budget, Language, Script};
 
@@ -30,6 +31,10 @@ pub(crate) struct NewOutput<'a> {
     pub(crate) datum: Option<NewDatum<'a>>,
     /// A script for others to refer to.
     pub(crate) script: Option<&'a Script>,
+    /// A native script for others to refer to, encoded.
+    pub(crate) native: Option<&'a [u8]>,
+    /// Tokens of a policy.
+    pub(crate) tokens: Option<(Hash28, u64)>,
 }
 
 /// Plutus data of an output, encoded.
@@ -43,7 +48,7 @@ pub(crate) enum NewDatum<'a> {
 
 impl NewOutput<'_> {
     pub(crate) fn to(address: Address, lovelace: u64) -> Self {
-        Self { address, lovelace, datum: None, script: None }
+        Self { address, lovelace, datum: None, script: None, native: None, tokens: None }
     }
 }
 
@@ -63,6 +68,32 @@ pub(crate) struct ScriptSpend<'a> {
     pub(crate) collateral_address: Option<Address>,
 }
 
+/// Parts of a transaction that do something beside moving value and running a script. Parts are encoded.
+#[derive(Clone, Default)]
+pub(crate) struct Beside {
+    pub(crate) certificates: Vec<Vec<u8>>,
+    /// A reward account from which nothing is withdrawn.
+    pub(crate) withdrawal: Option<[u8; 29]>,
+    /// Tokens of a policy that are minted, or burnt.
+    pub(crate) mint: Option<(Hash28, i64)>,
+    /// A native script among the witnesses.
+    pub(crate) native: Option<Vec<u8>>,
+    /// An output with a script that is referred to, and the script's bytes.
+    pub(crate) reference: Option<(OutputReference, u64)>,
+    pub(crate) vote: Option<Vec<u8>>,
+    pub(crate) proposal: Option<Vec<u8>>,
+}
+
+impl Beside {
+    /// Entries of the transaction's body.
+    fn entries(&self) -> usize {
+        let Self { certificates, withdrawal, mint, native: _, reference, vote, proposal } = self;
+        let there =
+            [!certificates.is_empty(), withdrawal.is_some(), mint.is_some(), reference.is_some(), vote.is_some(), proposal.is_some()];
+        there.into_iter().filter(|there| *there).count()
+    }
+}
+
 /// A transaction as it is thought of.
 #[derive(Clone, Default)]
 pub(crate) struct Plan<'a> {
@@ -75,6 +106,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) script: Option<ScriptSpend<'a>>,
     /// Payment keys that must sign, each once.
     pub(crate) signers: Vec<u16>,
+    pub(crate) beside: Beside,
 }
 
 /// Keys that sign transactions, each by its number.
@@ -97,7 +129,14 @@ impl Plan<'_> {
     /// Encodes the transaction.
     pub(crate) fn draft(&self) -> Draft {
         let mut scripts = Vec::new();
-        let script_entries = self.script.as_ref().map_or(0, |spend| spend.witnesses(&mut scripts));
+        let mut script_entries = 0;
+        if let Some(native) = &self.beside.native {
+            scripts.uint(1);
+            scripts.set(1);
+            scripts.extend_from_slice(native);
+            script_entries += 1;
+        }
+        script_entries += self.script.as_ref().map_or(0, |spend| spend.witnesses(&mut scripts));
         let body = self.body();
         Draft { id: blake2b_256(&[&body]), body, signers: self.signers.clone(), scripts, script_entries, auxiliary: self.auxiliary.clone() }
     }
@@ -109,6 +148,7 @@ impl Plan<'_> {
             let Budget { memory, steps } = spend.budget;
             (spend.reference.map_or(0, |_| spend.script.bytes().len() as u64), Units { memory, steps })
         });
+        let script_bytes = script_bytes + self.beside.reference.map_or(0, |(_, bytes)| bytes);
         let fee = STATED.least_fee(bytes, script_bytes, units).and_then(|fee| u64::try_from(fee).ok());
         fee.unwrap_or(u64::MAX)
     }
@@ -120,7 +160,9 @@ impl Plan<'_> {
             .script
             .as_ref()
             .map_or(0, |spend| 2 + 2 * usize::from(spend.collateral_address.is_some()) + usize::from(reference.is_some()));
-        body.map(3 + usize::from(self.invalid_hereafter.is_some()) + usize::from(!self.auxiliary.is_empty()) + script_entries);
+        let Beside { certificates, withdrawal, mint, native: _, reference: script_of, vote, proposal } = &self.beside;
+        let value_entries = 3 + usize::from(self.invalid_hereafter.is_some()) + usize::from(!self.auxiliary.is_empty());
+        body.map(value_entries + script_entries + self.beside.entries());
         body.uint(0);
         references(&mut body, &self.inputs);
         body.uint(1);
@@ -134,9 +176,24 @@ impl Plan<'_> {
             body.uint(3);
             body.uint(slot);
         }
+        if !certificates.is_empty() {
+            body.uint(4);
+            body.set(certificates.len());
+            certificates.iter().for_each(|certificate| body.extend_from_slice(certificate));
+        }
+        if let Some(account) = withdrawal {
+            body.uint(5);
+            body.map(1);
+            body.bytes(account);
+            body.uint(0);
+        }
         if !self.auxiliary.is_empty() {
             body.uint(7);
             body.bytes(&blake2b_256(&[&self.auxiliary]));
+        }
+        if let Some(mint) = mint {
+            body.uint(9);
+            put_mint(&mut body, *mint);
         }
         if let Some(spend) = &self.script {
             body.uint(11);
@@ -154,6 +211,19 @@ impl Plan<'_> {
                 body.uint(18);
                 references(&mut body, &[reference]);
             }
+        }
+        if let Some((reference, _)) = script_of {
+            body.uint(18);
+            references(&mut body, &[*reference]);
+        }
+        if let Some(vote) = vote {
+            body.uint(19);
+            body.extend_from_slice(vote);
+        }
+        if let Some(proposal) = proposal {
+            body.uint(20);
+            body.set(1);
+            body.extend_from_slice(proposal);
         }
         body
     }
@@ -325,11 +395,11 @@ fn references(buffer: &mut Vec<u8>, references: &[OutputReference]) {
 
 /// `{0: address, 1: lovelace, ? 2: [0, hash] or [1, datum], ? 3: script}`
 pub(crate) fn encode_output(buffer: &mut Vec<u8>, output: &NewOutput<'_>) {
-    buffer.map(2 + usize::from(output.datum.is_some()) + usize::from(output.script.is_some()));
+    buffer.map(2 + usize::from(output.datum.is_some()) + usize::from(output.script.is_some() || output.native.is_some()));
     buffer.uint(0);
     buffer.bytes(output.address.bytes());
     buffer.uint(1);
-    buffer.uint(output.lovelace);
+    put_amount(buffer, output.lovelace, output.tokens);
     if let Some(datum) = output.datum {
         buffer.uint(2);
         buffer.array(2);
@@ -350,6 +420,15 @@ pub(crate) fn encode_output(buffer: &mut Vec<u8>, output: &NewOutput<'_>) {
         encoded.array(2);
         encoded.uint(script.language().number() + 1); // scripts count from 0 for native ones
         encoded.bytes(script.bytes());
+        buffer.uint(3);
+        buffer.tag(24);
+        buffer.bytes(&encoded);
+    }
+    if let Some(native) = output.native {
+        let mut encoded = Vec::with_capacity(native.len() + 2);
+        encoded.array(2);
+        encoded.uint(0);
+        encoded.extend_from_slice(native);
         buffer.uint(3);
         buffer.tag(24);
         buffer.bytes(&encoded);

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use minicbor::Encoder;
+use slotmark_chain::block::Certificate;
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_chain::rule::Rule;
 use slotmark_chain::{Decoder, Hash32};
@@ -13,7 +14,7 @@ use slotmark_network::{PLUTUS_V2_COST_MODEL, PLUTUS_V3_PLOMIN_COST_MODEL};
 use slotmark_praos::genesis::{Genesis, Ledger};
 use slotmark_synth::bed::{BED_SCHEMA, Bed, BedGenesis, BedHost};
 use slotmark_synth::load::{Fund, Load, LoadKind, SignedLoad, SignedTransaction, prepare};
-use slotmark_synth::{Budgets, Script, SynthError, loop_script_hash};
+use slotmark_synth::{Budgets, Script, Shares, SynthError, loop_script_hash};
 
 const LOVELACE: u64 = 1_000_000_000_000;
 
@@ -116,6 +117,16 @@ fn apply(transaction: &SignedTransaction, genesis: &Ledger, unspent: &mut HashMa
     outcome.merge(scripts);
     let broken: Vec<&str> = outcome.broken.iter().map(Rule::name).collect();
     assert!(broken.is_empty() && outcome.held.iter().next().is_some(), "{broken:?}");
+    spend(transaction, unspent);
+    runs.len()
+}
+
+/// Takes out what a transaction spends, and adds what it makes.
+fn spend(transaction: &SignedTransaction, unspent: &mut HashMap<(Hash32, u64), EncodedOutput>) {
+    let bytes = block(transaction);
+    let mut decoder = Decoder::new();
+    let block = decoder.decode(&bytes).expect("a block");
+    let one = &block.transactions[0];
     for input in &block.inputs[one.inputs.start as usize..one.inputs.end as usize] {
         let id = block.bytes[input.transaction as usize..][..32].try_into().expect("32 bytes");
         assert!(unspent.remove(&(id, input.index)).is_some());
@@ -123,7 +134,6 @@ fn apply(transaction: &SignedTransaction, genesis: &Ledger, unspent: &mut HashMa
     for (index, output) in block.outputs[one.outputs.start as usize..one.outputs.end as usize].iter().enumerate() {
         unspent.insert((transaction.id, index as u64), Arc::from(output.encoded.of(block.bytes)));
     }
-    runs.len()
 }
 
 /// As [`apply`], one after the other.
@@ -165,6 +175,79 @@ fn transactions_of_a_short_load_depend_on_the_split_alone() {
     apply_all(made.split.iter(), &genesis, &mut unspent);
     // In the opposite order too.
     apply_all(made.transactions.iter().rev(), &genesis, &mut unspent);
+}
+
+/// A breach: the bytes before the one that is changed, how many lie between, and the rule that names it.
+const BREACHES: [(&str, &str, usize, &str); 10] = [
+    ("less deposit for a registration", "840c8200581c", 28 + 2 + 4, "value-conserved"),
+    ("another refund", "83088200581c", 28 + 4, "value-conserved"),
+    ("somebody else's stake delegated", "83028200581c", 0, "witness-keys"),
+    ("somebody else's rewards", "05a1581de0", 0, "witness-keys"),
+    ("rewards withdrawn and not paid out", "05a1581de0", 28, "value-conserved"),
+    ("somebody else's pool", "8a03581c", 0, "witness-keys"),
+    ("tokens of a policy without its script", "09a1581c", 0, "scripts"),
+    ("another deposit of a DRep", "84108200581c", 28 + 4, "value-conserved"),
+    ("another deposit of a proposal", "14d9010281841b", 7, "value-conserved"),
+    ("somebody else's vote", "13a18202581c", 0, "witness-keys"),
+];
+
+/// The rules that a transaction breaks, without scripts.
+fn broken(
+    transaction: &SignedTransaction,
+    genesis: &Ledger,
+    unspent: &HashMap<(Hash32, u64), EncodedOutput>,
+    pools: &mut HashSet<[u8; 28]>,
+) -> Vec<&'static str> {
+    let bytes = block(transaction);
+    let mut decoder = Decoder::new();
+    let block = decoder.decode(&bytes).expect("a block");
+    let one = &block.transactions[0];
+    let mut new = 0;
+    for certificate in block.certificates(one).expect("certificates") {
+        if let Certificate::PoolRegistration { pool, .. } = certificate {
+            new += u64::from(pools.insert(pool));
+        }
+    }
+    let resolved = Resolved::of(&block, one, new, |id, index| unspent.get(&(*id, index)).cloned()).expect("inputs");
+    let environment = Environment { slot: 10, network: Some(genesis.network), parameters: Some(&genesis.parameters) };
+    let auxiliary = block.auxiliary_data().expect("a map").first().map(|(_, span)| span.of(block.bytes));
+    let outcome = phase_one(&block, one, &resolved, auxiliary, &environment).expect("a transaction");
+    outcome.broken.iter().map(Rule::name).collect()
+}
+
+fn mints(transaction: &SignedTransaction) -> bool {
+    let bytes = block(transaction);
+    let mut decoder = Decoder::new();
+    let block = decoder.decode(&bytes).expect("a block");
+    block.transactions[0].mint.count > 0
+}
+
+#[test]
+fn what_transactions_do_beside_value_is_valid_and_each_breach_is_named() {
+    let genesis = genesis();
+    let made = made(&load(LoadKind::Acting { inputs: 2, outputs: 2, shares: Shares::MIXED }, 400)).expect("a load");
+    let (mut unspent, mut pools, mut found) = (unspent(), HashSet::new(), HashSet::new());
+    for transaction in made.split.iter().chain(&made.transactions) {
+        for (what, before, between, rule) in BREACHES {
+            let before = hex::decode(before).expect("hexadecimal digits");
+            // The last one: an output's amount may end like the key of an entry, and tokens be in an output alone.
+            if rule == "scripts" && !mints(transaction) {
+                continue;
+            }
+            let Some(place) = transaction.bytes.windows(before.len()).rposition(|part| part == before) else { continue };
+            let mut bytes = transaction.bytes.clone();
+            bytes[place + before.len() + between] ^= 1;
+            let mut body = minicbor::Decoder::new(&bytes[1..]);
+            body.skip().expect("a body");
+            let changed = SignedTransaction { id: blake2b_256(&[&bytes[1..1 + body.position()]]), bytes: bytes.clone() };
+            let named = broken(&changed, &genesis, &unspent, &mut pools.clone());
+            assert!(named.contains(&rule), "{what}: {named:?}");
+            found.insert(what);
+        }
+        assert_eq!(broken(transaction, &genesis, &unspent, &mut pools), [""; 0]);
+        spend(transaction, &mut unspent);
+    }
+    assert_eq!(found.len(), BREACHES.len(), "{found:?}");
 }
 
 #[test]

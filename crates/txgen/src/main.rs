@@ -16,9 +16,9 @@ use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use slotmark_chain::Hash32;
-use slotmark_synth::SynthError;
 use slotmark_synth::bed::Bed;
 use slotmark_synth::load::{Load, LoadKind, SignedTransaction, prepare};
+use slotmark_synth::{Shares, SynthError};
 use slotmark_txgen::{Ended, Place, Schedule, Summary, inclusions, now_ns, shared_out, submit, wait_for_inclusion};
 
 /// Time that a transaction of the split may be in no block before it is offered again.
@@ -56,12 +56,15 @@ struct Options {
     /// Kind of transactions.
     #[arg(long, value_enum, default_value_t = Workload::ValueOnly)]
     workload: Workload,
-    /// Inputs of a value-only transaction.
+    /// Inputs of a transaction that moves value.
     #[arg(long, default_value_t = 2)]
     inputs: usize,
-    /// Outputs of a value-only transaction.
+    /// Outputs of a transaction that moves value.
     #[arg(long, default_value_t = 2)]
     outputs: usize,
+    /// Shares of actions in a mixed workload, as value=5,vote=1.
+    #[arg(long)]
+    shares: Option<Shares>,
     /// Bytes of payload, as metadata.
     #[arg(long, default_value_t = 100)]
     payload: usize,
@@ -92,6 +95,10 @@ enum Workload {
     PlutusLoop,
     /// The script of the bed.
     Script,
+    /// Value, and by --shares what else the ledger knows.
+    Mixed,
+    /// Votes and what they need, beside value.
+    Voting,
 }
 
 fn main() -> ExitCode {
@@ -117,6 +124,10 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     let all_targets: Vec<SocketAddr> = places.iter().flat_map(|place| place.targets.clone()).collect();
     let kind = match options.workload {
         Workload::ValueOnly => LoadKind::ValueOnly { inputs: options.inputs, outputs: options.outputs },
+        Workload::Mixed | Workload::Voting => {
+            let usual = if matches!(options.workload, Workload::Voting) { Shares::VOTING } else { Shares::MIXED };
+            LoadKind::Acting { inputs: options.inputs, outputs: options.outputs, shares: options.shares.unwrap_or(usual) }
+        }
         Workload::PlutusLoop => LoadKind::PlutusLoop { count: options.count },
         Workload::Script => LoadKind::Script(bed.script.clone().ok_or_else(|| {
             format!("{}: has no script. Make a bed of a profile whose workload.script names a file.", options.bed.display())
@@ -136,8 +147,8 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         if transactions == 0 {
             continue;
         }
-        let own;
-        (own, funds) = funds.split_at(share as usize);
+        let (own, rest) = funds.split_at(share as usize);
+        funds = rest;
         let load = Load {
             kind: kind.clone(),
             transactions,

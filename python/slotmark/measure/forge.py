@@ -27,7 +27,7 @@ class ChainRequest(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         Option(
             "value-only, plutus-loop, empty, preview-like, blocks of several of these by weight: mix:value-only=3,plutus-loop=1; "
-            "plutus-loop-v2, ecdsa-loop, ecdsa-loop-v3, schnorr-loop, schnorr-loop-v3, ripemd-loop, bls-loop; or script."
+            "plutus-loop-v2, ecdsa-loop, ecdsa-loop-v3, schnorr-loop, schnorr-loop-v3, ripemd-loop, bls-loop; mixed, voting, or shares of what transactions do: mixed:value=3,vote=1; or script."
         ),
     ] = None
     profile: Annotated[

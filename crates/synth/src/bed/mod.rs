@@ -94,7 +94,7 @@ pub struct BedGenesis {
     pub epoch_slots: u64,
     /// Bytes of a block's body at most.
     pub max_block_body_bytes: u64,
-    /// What scripts may use; those of public networks where it isn't stated.
+    /// Budgets of scripts; those of public networks where it isn't stated.
     #[serde(default, skip_serializing_if = "Budgets::are_public")]
     pub budgets: Budgets,
     /// Stake keys that delegate.

@@ -83,7 +83,7 @@ impl Script {
         Ok(read)
     }
 
-    /// What one run of it uses, in a transaction of its own that may use as much as `most`.
+    /// Returns what one run of it uses, in a transaction of its own that may use as much as `most`.
     ///
     /// # Errors
     /// It doesn't succeed, or a transaction with it is too large.

@@ -116,6 +116,7 @@ impl Locked {
             auxiliary: run.auxiliary.clone(),
             script: Some(spend),
             signers: vec![run.collateral.owner.payment],
+            ..Plan::default()
         };
         Some((plan, left))
     }

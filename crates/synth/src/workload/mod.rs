@@ -1,5 +1,6 @@
 //! The content of blocks: one source of transactions per workload.
 
+mod acting;
 mod empty;
 mod locked;
 mod looped;
@@ -24,6 +25,7 @@ pub(crate) trait TransactionSource: Send {
 /// The sources of all kinds of blocks, which spend from one wallet.
 pub(crate) struct Sources {
     scripted: Option<scripted::Scripted>,
+    acting: Option<acting::Acting>,
     empty: empty::Empty,
     looped: Option<looped::Looped>,
     preview_like: preview_like::PreviewLike,
@@ -36,13 +38,18 @@ impl Sources {
     /// # Errors
     /// A script doesn't succeed, or a budget allows no round of a loop.
     pub(crate) fn new(recipe: &Recipe, script: Option<&Script>) -> Result<Self, SynthError> {
+        let value_only = || value_only::ValueOnly { body_bytes: recipe.max_block_body_bytes };
         let looped = |one| looped::Looped::new(one, &recipe.budgets, recipe.txs_per_block);
         Ok(Self {
             scripted: script.map(|script| scripted::Scripted::new(script, recipe)).transpose()?,
+            acting: match recipe.workload {
+                Workload::Acting(shares) => Some(acting::Acting::new(shares, value_only())),
+                _ => None,
+            },
             empty: empty::Empty,
             looped: recipe.workload.of_loop().map(looped).transpose()?,
             preview_like: preview_like::PreviewLike::default(),
-            value_only: value_only::ValueOnly { body_bytes: recipe.max_block_body_bytes },
+            value_only: value_only(),
         })
     }
 
@@ -59,6 +66,7 @@ impl Sources {
     ) -> Result<Option<Vec<Draft>>, SynthError> {
         let source: &mut dyn TransactionSource = match workload {
             Workload::Script => return self.scripted.as_mut().ok_or(SynthError::NoScript)?.transactions(wallet, stream),
+            Workload::Acting(_) => return Ok(self.acting.as_mut().and_then(|acting| acting.transactions(wallet, slot, stream))),
             Workload::Loop(_) => return Ok(self.looped.as_mut().and_then(|looped| looped.transactions(wallet, stream))),
             Workload::ValueOnly => &mut self.value_only,
             Workload::PreviewLike => &mut self.preview_like,

@@ -137,6 +137,7 @@ fn pay(wallet: &mut Wallet, bytes: u64, slot: u64, stream: &mut Stream) -> Optio
                 auxiliary: auxiliary.clone(),
                 script: None,
                 signers: signers.clone(),
+                ..Plan::default()
             };
             Some((plan, lovelace))
         })

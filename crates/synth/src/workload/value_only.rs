@@ -27,7 +27,21 @@ pub(crate) struct ValueOnly {
 }
 
 impl ValueOnly {
-    fn pay(wallet: &Wallet, spent: [&Coin; 2], stream: &mut Stream) -> Option<(Draft, [Coin; 2])> {
+    /// Bytes of a block for transactions.
+    pub(super) fn room(&self) -> usize {
+        (self.body_bytes - RESERVED_BYTES) as usize
+    }
+
+    /// One transaction of this kind, with other auxiliary data than the payload where they aren't empty.
+    pub(super) fn one(&self, wallet: &mut Wallet, auxiliary: &[u8], stream: &mut Stream) -> Option<Draft> {
+        let first = wallet.take(stream)?;
+        let second = wallet.take_of_another(first.owner, stream)?;
+        let (draft, made) = Self::pay(wallet, [&first, &second], auxiliary, stream)?;
+        made.into_iter().for_each(|coin| wallet.put(coin));
+        Some(draft)
+    }
+
+    fn pay(wallet: &Wallet, spent: [&Coin; 2], auxiliary: &[u8], stream: &mut Stream) -> Option<(Draft, [Coin; 2])> {
         let left = (spent[0].lovelace + spent[1].lovelace).checked_sub(FEE + 2 * LEAST)?;
         let first = LEAST + (u128::from(left) * u128::from(stream.between(256..769)) / 1_024) as u64;
         let made = [first, left + 2 * LEAST - first].map(|lovelace| (Owner::any(stream), lovelace));
@@ -37,7 +51,7 @@ impl ValueOnly {
             inputs: spent.iter().map(|coin| coin.reference).collect(),
             outputs: made.iter().map(|&(owner, lovelace)| NewOutput::to(wallet.keys.address(owner), lovelace)).collect(),
             fee: FEE,
-            auxiliary: payload(LABEL, &bytes),
+            auxiliary: if auxiliary.is_empty() { payload(LABEL, &bytes) } else { auxiliary.to_vec() },
             signers: spent.iter().map(|coin| coin.owner.payment).collect(),
             ..Plan::default()
         }
@@ -50,12 +64,12 @@ impl ValueOnly {
 
 impl TransactionSource for ValueOnly {
     fn transactions(&mut self, wallet: &mut Wallet, _slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
-        let mut room = (self.body_bytes - RESERVED_BYTES) as usize;
+        let mut room = self.room();
         let mut drafts = Vec::with_capacity(room / 512);
         loop {
             let first = wallet.take(stream)?;
             let second = wallet.take_of_another(first.owner, stream)?;
-            let (draft, made) = Self::pay(wallet, [&first, &second], stream)?;
+            let (draft, made) = Self::pay(wallet, [&first, &second], &[], stream)?;
             let size = draft.tx_bytes() + OVERHEAD_BYTES;
             if size > room {
                 wallet.put(first);

@@ -274,8 +274,11 @@ def _package(entry: object) -> Package:
 
 
 def _shares(shares: dict[str, Any]) -> str | None:
-    """Where transactions begin: regions and their shares; None where all begin in one place."""
-    return ", ".join(f"{region} {plain(share)}" for region, share in shares.items() if isinstance(share, int | float)) or None
+    """Names and their shares; None where there are none."""
+    return (
+        ", ".join(f"{region} {plain(share)}" for region, share in shares.items() if isinstance(share, int | float))
+        or None
+    )
 
 
 def _workload(content: dict[str, Any]) -> dict[str, str]:
@@ -290,8 +293,9 @@ def _workload(content: dict[str, Any]) -> dict[str, str]:
     # A file of the user's own may have any name.
     is_known = not script.endswith(".plutus")
     kind = next((name for start, name in _SCRIPTS.items() if is_known and script.startswith(start)), "Plutus (other)")
+    actions = _within(generator, "actions")
     facts = {
-        "workload": kind if script else "value-only",
+        "workload": kind if script else "mixed" if actions else "value-only",
         "delegation map size": genesis.get("delegators"),
         "stuffed UTxO size": genesis.get("utxo"),
         "DRep count": genesis.get("dreps", 0),
@@ -299,6 +303,7 @@ def _workload(content: dict[str, Any]) -> dict[str, str]:
         "tx inputs": generator.get("inputs_per_tx"),
         "tx outputs": generator.get("outputs_per_tx"),
         "TPS": generator.get("tps"),
+        "actions": _shares(actions),
         "shares of transactions": _shares(_within(generator, "shares")),
         "transactions": generator.get("tx_count"),
         "Plutus script": script or "-",

@@ -50,6 +50,8 @@ LIVE = (
     "ripemd-5",
     "bls-5",
     "utxohd-5",
+    "mixed-5",
+    "voting-5",
 )
 """The profiles made for live clusters: no report has them, and their stages are assumed."""
 

@@ -52,7 +52,7 @@ class Workload(msgspec.Struct, frozen=True):
     """The transactions of a bed's profile.
 
     Attributes:
-        name: ``value-only``, ``script`` for that of the bed, or ``plutus-loop`` for the countdown in a bed of a version that had no other.
+        name: ``value-only``, ``mixed``, ``script`` for that of the bed, or ``plutus-loop`` for the countdown in a bed of a version that had no other.
         tps: Transactions a second.
         most: Transactions in all.
         words: The generator's options for a transaction.
@@ -111,6 +111,9 @@ def workload_of(bed: Bed) -> Workload:
         else:
             inputs, outputs = int(of_profile["inputs"]), int(of_profile["outputs"])
             name, words = "value-only", ("--inputs", str(inputs), "--outputs", str(outputs), *payload)
+            if actions := of_profile.get("actions"):
+                name = "mixed"
+                words += ("--shares", ",".join(f"{action}={share}" for action, share in actions.items() if share))
         shares = {str(region): float(share) for region, share in of_profile.get("shares", {}).items()}
         return Workload(name, float(of_profile["tps"]), int(of_profile["tx_count"]), words, shares)
     except (KeyError, TypeError, ValueError, SimulationError) as error:

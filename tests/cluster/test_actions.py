@@ -1,0 +1,80 @@
+"""Transactions that do more than moving value: chains and beds of the profiles that state it, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from slotmark.benches.cluster.bed import create_bed
+from slotmark.benches.cluster.live.workload import workload_of
+from slotmark.benches.cluster.metadata import read_metadata
+from slotmark.cli import app
+from slotmark.errors import BedError, SimulationError
+
+SMALL = ["epoch_slots=500", "delegators=6", "utxo_entries=20", "dreps=2", "live.funds=4"]
+
+
+def quietly(_done: int, _total: int) -> None:
+    pass
+
+
+@pytest.mark.parametrize("profile", ["mixed-5", "voting-5"])
+def test_a_chain_of_actions_is_valid(profile: str, tmp_path: Path) -> None:
+    chain = tmp_path / "chain"
+    made = CliRunner().invoke(app, ["chain", "synth", "--profile", profile, "--blocks", "30", "-o", str(chain)])
+    assert made.exit_code == 0, made.output
+    genesis = chain / "genesis" / "shelley-genesis.json"
+    checked = CliRunner().invoke(app, ["chain", "check", str(chain), "--genesis", str(genesis), "--json"])
+    assert checked.exit_code == 0, checked.output
+    text = checked.output[checked.output.index("{") : checked.output.rindex("}") + 1]
+    rules = {rule["rule"]: rule for rule in json.loads(text)["rules"]}
+    transactions = rules["value-conserved"]["held"]
+    assert transactions > 500
+    # About half of them do something that depends on who is registered, which no rule here knows.
+    assert 0.25 * transactions < rules["ledger-state"]["unknown"] < 0.6 * transactions
+    # A deposit that the genesis doesn't ask for is a breach.
+    stated = json.loads(genesis.read_text(encoding="utf-8"))
+    stated["protocolParams"]["poolDeposit"] += 1
+    genesis.write_text(json.dumps(stated), encoding="utf-8")
+    if profile == "mixed-5":
+        refused = CliRunner().invoke(app, ["chain", "check", str(chain), "--genesis", str(genesis), "--json"])
+        assert refused.exit_code == 1 and '"value-conserved"' in refused.output
+
+
+def test_a_bed_states_its_actions_and_where_they_begin(tmp_path: Path) -> None:
+    bed = create_bed("voting-5", tmp_path / "bed", quietly, settings=SMALL)
+    load = workload_of(bed)
+    assert load.name == "mixed" and load.words[-2:] == ("--shares", "drep=4,proposal=6,value=50,vote=40")
+    assert read_metadata(tmp_path / "bed", None).workload["actions"] == "drep 4, proposal 6, value 50, vote 40"
+    assert load.places({"h:1": "eu-central-1"}) == ("--target", "h:1")
+    profile = tmp_path / "mine.toml"
+    profile.write_text(
+        'extends = "voting-5"\nname = "mine"\n[workload]\nshares = { "eu-central-1" = 3, "us-east-1" = 1.5 }\n',
+        encoding="utf-8",
+    )
+    load = workload_of(create_bed(profile, tmp_path / "two", quietly, settings=SMALL))
+    assert read_metadata(tmp_path / "two", None).workload["shares of transactions"] == "eu-central-1 3, us-east-1 1.5"
+    addresses = {"h:1": "eu-central-1", "h:2": "us-east-1", "h:3": "ap-southeast-2", "h:4": "eu-central-1"}
+    assert load.places(addresses) == ("--place", "3.0=h:1,h:4", "--place", "1.5=h:2")
+    with pytest.raises(BedError, match="us-east-1, where no host has a pool"):
+        load.places({"h:1": "eu-central-1"})
+
+
+@pytest.mark.parametrize(
+    ("workload", "words"),
+    [
+        ("actions = { votes = 1 }", "actions are value, metadata"),
+        ("actions = { vote = 0 }", "actions are value, metadata"),
+        ('actions = { vote = 1 }\nscript = "Loop"', "expected one of them"),
+        ("shares = { mars = 1 }", "of regions in network.regions"),
+        ('shares = { "us-east-1" = 0 }', "expected one above 0"),
+    ],
+)
+def test_what_is_no_action_and_no_place_is_refused(workload: str, words: str, tmp_path: Path) -> None:
+    profile = tmp_path / "mine.toml"
+    profile.write_text(f'extends = "value-only-5"\nname = "mine"\n[workload]\n{workload}\n', encoding="utf-8")
+    with pytest.raises((BedError, SimulationError)) as raised:
+        create_bed(profile, tmp_path / "bed", quietly, settings=SMALL)
+    assert words in str(raised.value) and "\n" not in str(raised.value)
+    assert not (tmp_path / "bed").exists()

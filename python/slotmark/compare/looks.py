@@ -89,7 +89,7 @@ def checking(bench_policy: Callable[[str], object]) -> Callable[[Sequence[Sequen
         for run in (run for group in groups for run in group):
             if run.manifest.mixed:
                 raise ComparisonError(
-                    f"{run.place}: two targets took part in this run together, and here each command makes runs of one. Use `cluster run --mixed`."
+                    f"{run.place}: two targets took part in this run together, and here each command makes runs of one. Make mixed rounds first, and compare them without --until-decided."
                 )
         bench = groups[0][0].manifest.bench
         if not decides_by_rounds(bench):

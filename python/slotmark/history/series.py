@@ -7,9 +7,7 @@ import msgspec
 
 from slotmark.cleaning import one_name
 from slotmark.metrics import catalogue
-from slotmark.numbers import fixed
 from slotmark.run import Manifest
-from slotmark.words import counted
 
 _PROGRAM = "target "
 """Versions of a manifest whose names begin with it are those of the programs of its target, the first of them its own."""
@@ -51,9 +49,7 @@ def machine_of(manifest: Manifest) -> str:
         return {"simulated": "simulated", "published": "of published reports"}.get(
             manifest.origin or "", "not recorded"
         )
-    kernel = machine.kernel.partition(".")[0]
-    memory = f"{fixed(machine.memory_bytes / (1 << 30))} GiB"
-    return one_name(", ".join((machine.cpu, counted(machine.cores, "core"), memory, kernel, machine.virtualisation)))
+    return one_name(", ".join(machine.kind.values()))
 
 
 def circumstances(manifest: Manifest) -> dict[str, str]:

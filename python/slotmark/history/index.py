@@ -1,6 +1,5 @@
 """The index of a store: the estimates of all its runs in one Parquet file, a row a run. It is made from files that each have one run's, with the same bytes whoever makes it."""
 
-import io
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -94,15 +93,18 @@ def together(tables: Sequence[pa.Table]) -> pa.Table:
 
 def encoded(table: pa.Table) -> bytes:
     """The table as a Parquet file."""
-    file = io.BytesIO()
+    file = pa.BufferOutputStream()
     pq.write_table(table.combine_chunks(), file, compression="zstd", write_statistics=False)
-    return file.getvalue()
+    return file.getvalue().to_pybytes()
 
 
 def decoded(content: bytes) -> pa.Table | None:
     """The table of a Parquet file; None where it is none, or one of other columns: it is then made anew."""
+    # A thread of Arrow's may hold the bytes for a moment longer, and freeing what is Python's as the process ends aborts it.
+    own = pa.allocate_buffer(len(content))
+    pa.FixedSizeBufferWriter(own).write(content)
     try:
-        found = pq.read_table(io.BytesIO(content))
+        found = pq.read_table(pa.BufferReader(own))
     except (OSError, pa.ArrowException):
         return None
     return found if found.schema.equals(SCHEMA) else None

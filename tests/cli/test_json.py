@@ -28,8 +28,8 @@ PRINTS_FOLDERS = {
 }
 """Commands that make something with a manifest, or JSON itself."""
 
-OF_ITS_OWN = {"samples"}
-"""CSV or Parquet, as --format says."""
+OF_ITS_OWN = {"samples", "comment", "export"}
+"""Other forms, as --format says."""
 
 
 def commands(command: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, list[str]]]:

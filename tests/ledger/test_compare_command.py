@@ -62,7 +62,7 @@ def test_the_report_says_what_was_planted(runs: Path, tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     said = " ".join(done.stdout.split())
     assert re.search(r"8\.10-split: Total time, typical block is (9\.\d|10\.\d) % higher", said)
-    assert "8.10-base: Costs come in 3 clusters" in said
+    assert "8.10-base: Costs fall into 3 groups" in said
     found = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     (row,) = (
         row

@@ -272,7 +272,7 @@ STUDIES = {
     "no name": ("[[target]]\nname='a'\nfiles=['base-*.csv']", r"study.toml: .*`name`"),
     "not TOML": ("name = ", r"study.toml: not TOML"),
     "an unknown key": (STUDY + "colour = 1\n", r"study.toml: .*colour"),
-    "a file that isn't there": (STUDY.replace("base-*", "bass-*"), r"'bass-\*.csv' names no file beside it"),
+    "a file that isn't there": (STUDY.replace("base-*", "bass-*"), r"'bass-\*.csv' names no file in its folder"),
     "a name twice": (STUDY.replace('"split"\nfiles', '"base"\nfiles'), r"two targets are called 'base'"),
     "no targets": ('name = "a"\ntarget = []', r"it has no \[\[target\]\]"),
     "a name that is a path": (STUDY.replace('"base"\n', '"../base"\n'), r"'../base' can't be the name"),

@@ -10,6 +10,7 @@ from slotmark.cleaning import one_line
 from slotmark.compare.result import OF_BLOCKS, Comparison
 from slotmark.errors import ArgumentError
 from slotmark.metrics import Metric
+from slotmark.numbers import plain
 from slotmark.run import Manifest
 from slotmark.statistics.interval import Interval
 
@@ -110,7 +111,7 @@ def github_action(found: Sequence[Figure]) -> str:
     """The list that github-action-benchmark takes of its tools ``customSmallerIsBetter`` and ``customBiggerIsBetter``, which is a file of one direction each. ArgumentError where a series is in two runs."""
     entries = []
     for one in _of_one_run_each(found):
-        ends = {"range": f"{one.interval.low:.6g} to {one.interval.high:.6g}"} if one.interval else {}
+        ends = {"range": f"{plain(one.interval.low)} to {plain(one.interval.high)}"} if one.interval else {}
         name = "/".join((*one.benchmark, one.measure))
         version = " ".join(filter(None, (one.manifest.target.version, one.manifest.target.commit)))
         entries.append({"name": name, "unit": one.metric.unit or "ratio", "value": one.level, **ends, "extra": version})

@@ -20,6 +20,7 @@ from slotmark.measure.manifest import NewRun, refuse_others, write_runs
 from slotmark.measure.process import refuse_without_linux
 from slotmark.measure.session import OnStep, Turns
 from slotmark.metrics.catalogue import catalogue
+from slotmark.numbers import fixed
 from slotmark.run import Run, Target, machine_facts, open_run, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.run.manifest import ROUND, TARGET_PLACE
@@ -186,7 +187,7 @@ def _disk(
     except TargetError as error:
         return [], [catalogue(BENCH).warning("disk_not_measured", why=str(error))]
     for one in found:
-        on_remark(f"the disk: {one.per_s:,.0f} random reads of 4 KiB per second, {one.depth} at a time")
+        on_remark(f"the disk: {fixed(one.per_s)} random reads of 4 KiB per second, {one.depth} at a time")
     return found, []
 
 

@@ -284,8 +284,8 @@ class Elsewhere:
             )
         unlike: list[Warning] = []
         if self.network == MACHINES and self._near:
-            links = {"near": len(self._near), "of": self._links, "links": self._near}
-            unlike = [catalogue("cluster").warning("no_latencies_within", **links)]
+            near = len(self._near)
+            unlike = [catalogue("cluster").warning("no_latencies_within", near=near, of=self._links, links=self._near)]
         beside, several = list(self.beside.values()), len(self._stations) > 1
         of_clocks = clock_warnings(self.clocks, self._reference) if several else []
         clocks = {name: bounds(found) for name, found in self.clocks.items()} | {self._reference: Bounds(0, 0)}

@@ -41,11 +41,12 @@ MEMBERS_AT_ONCE = 4
 """Members that share such a statement at least. With one member, up to half of the time goes into planning."""
 
 MOST_ROWS_AT_ONCE = 8_000_000
-"""Rows above which that doesn't count: members that have so many in :data:`MEMBERS_AT_ONCE` have a statement each."""
+"""Rows above which that doesn't count: members that have so many in :data:`MEMBERS_AT_ONCE` have a statement each. Of members that have so many
+themselves, one is worked on at a time: two statements over them don't fit in the memory that they share."""
 
 MOST_MAPPED_ROWS = 60_000_000
 """Rows of all of a run's tables up to which relations that are made member by member are kept as they are in memory, and are mapped there whole.
-Beyond it they are kept as Parquet, of which a statement reads some rows at a time, and one part is made at a time: that takes longer."""
+Beyond it they are kept as Parquet, of which a statement reads some rows at a time: that takes longer."""
 
 BATCH_ROWS = 1 << 20
 """Rows of a result that is read in batches."""
@@ -113,8 +114,8 @@ class Database:
         allow_folders(self._connection, [folder, f"{self._spill.name}/"])
         self._connection.execute("ATTACH ':memory:' AS relations (COMPRESS)")
         self._connection.execute("USE relations")
-        # Two statements over members of long runs don't fit in the memory that they share.
-        self._workers = [self._connection.cursor() for _ in range(1 if self._in_parquet else usable_cores())]
+        self._workers = [self._connection.cursor() for _ in range(usable_cores())]
+        self._at_once = len(self._workers)
         for worker in self._workers:
             worker.execute("USE relations")  # can't be set once the configuration is locked
         self._files: dict[str, list[Path]] = {}
@@ -177,6 +178,8 @@ class Database:
             ((names,),) = self._connection.sql(f"SELECT ENUM_RANGE(NULL::{_identifier(name)})").fetchall()
             self._members = list(names)
             rows = sum(self.run.manifest.tables.values()) / max(1, len(names))
+            if rows > MOST_ROWS_AT_ONCE:
+                self._at_once = 1
             least = MEMBERS_AT_ONCE if rows * MEMBERS_AT_ONCE <= MOST_ROWS_AT_ONCE else 1
             at_once = max(least, int(ROWS_AT_ONCE / max(1.0, rows)))
             each = (names[start : start + at_once] for start in range(0, len(names), at_once))
@@ -260,8 +263,8 @@ class Database:
         members = members or [Members("", LAST, [])]
         found: list[Piece] = []
         self._rows[name] = 0
-        ahead = len(self._workers) + (0 if self._in_parquet else 1)
-        with ThreadPoolExecutor(len(self._workers)) as pool, ExitStack() as stack:
+        ahead = self._at_once + 1 if self._at_once > 1 else 1
+        with ThreadPoolExecutor(self._at_once) as pool, ExitStack() as stack:
             pending: deque[Future[pa.Table]] = deque()
             following = iter(members)
             write = self._parquet_writer(name) if self._in_parquet else self._arrow_writer(name, stack)

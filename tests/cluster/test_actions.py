@@ -4,13 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from slotmark.benches.cluster.bed import create_bed
 from slotmark.benches.cluster.live.workload import workload_of
 from slotmark.benches.cluster.metadata import read_metadata
-from slotmark.cli import app
 from slotmark.errors import BedError, SimulationError
+from tests.cluster.checked_chains import GENESIS, checked, rules_of, synthesised
 
 SMALL = ["epoch_slots=500", "delegators=6", "utxo_entries=20", "dreps=2", "live.funds=4"]
 
@@ -22,23 +21,19 @@ def quietly(_done: int, _total: int) -> None:
 @pytest.mark.parametrize("profile", ["mixed-5", "voting-5"])
 def test_a_chain_of_actions_is_valid(profile: str, tmp_path: Path) -> None:
     chain = tmp_path / "chain"
-    made = CliRunner().invoke(app, ["chain", "synth", "--profile", profile, "--blocks", "30", "-o", str(chain)])
-    assert made.exit_code == 0, made.output
-    genesis = chain / "genesis" / "shelley-genesis.json"
-    checked = CliRunner().invoke(app, ["chain", "check", str(chain), "--genesis", str(genesis), "--json"])
-    assert checked.exit_code == 0, checked.output
-    text = checked.output[checked.output.index("{") : checked.output.rindex("}") + 1]
-    rules = {rule["rule"]: rule for rule in json.loads(text)["rules"]}
+    synthesised(profile, 30, chain)
+    rules = rules_of(checked(chain))
     transactions = rules["value-conserved"]["held"]
     assert transactions > 500
     # About half of them do something that depends on who is registered, which no rule here knows.
     assert 0.25 * transactions < rules["ledger-state"]["unknown"] < 0.6 * transactions
     # A deposit that the genesis doesn't ask for is a breach.
+    genesis = chain / GENESIS
     stated = json.loads(genesis.read_text(encoding="utf-8"))
     stated["protocolParams"]["poolDeposit"] += 1
     genesis.write_text(json.dumps(stated), encoding="utf-8")
     if profile == "mixed-5":
-        refused = CliRunner().invoke(app, ["chain", "check", str(chain), "--genesis", str(genesis), "--json"])
+        refused = checked(chain)
         assert refused.exit_code == 1 and '"value-conserved"' in refused.output
 
 

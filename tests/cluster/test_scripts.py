@@ -15,6 +15,7 @@ from slotmark.benches.cluster.metadata import read_metadata
 from slotmark.benches.cluster.scripts import LOOPS
 from slotmark.cli import app
 from slotmark.errors import ArgumentError, BedError
+from tests.cluster.checked_chains import checked, rules_of, synthesised
 
 SMALL = ["epoch_slots=500", "delegators=6", "utxo_entries=20", "dreps=2", "live.funds=3"]
 ALWAYS = "450101002499"
@@ -28,11 +29,6 @@ LOOP_HASH = "b499a4bc88aca05aa266583b0722d81d10d9f1ec2863ace533d2599d"
 
 def quietly(_done: int, _total: int) -> None:
     pass
-
-
-def json_of(output: str) -> str:
-    """The JSON in what a command printed beside its progress."""
-    return output[output.index("{") : output.rindex("}") + 1]
 
 
 def profile_of(
@@ -100,18 +96,14 @@ def test_each_loop_is_calibrated_to_its_budget_and_named_with_what_it_uses(scrip
 )
 def test_a_chain_of_a_profile_is_valid_with_its_scripts(profile: str, each: int, tmp_path: Path) -> None:
     chain = tmp_path / "chain"
-    made = CliRunner().invoke(app, ["chain", "synth", "--profile", profile, "--blocks", "3", "-o", str(chain)])
-    assert made.exit_code == 0, made.output
-    genesis = chain / "genesis" / "shelley-genesis.json"
-    checked = CliRunner().invoke(app, ["chain", "check", str(chain), "--genesis", str(genesis), "--json"])
-    assert checked.exit_code == 0, checked.output
-    held = {rule["rule"]: rule for rule in json.loads(json_of(checked.output))["rules"]}
+    synthesised(profile, 3, chain)
+    held = rules_of(checked(chain))
     assert held["script-result"]["held"] == held["script-budget"]["held"] == 2 * each
     # A rule of budgets is there to be broken: the same blocks are refused where the genesis allows a block no more than a transaction.
     alonzo = chain / "genesis" / "alonzo-genesis.json"
     stated = json.loads(alonzo.read_text(encoding="utf-8"))
     alonzo.write_text(json.dumps(stated | {"maxBlockExUnits": stated["maxTxExUnits"]}), encoding="utf-8")
-    refused = CliRunner().invoke(app, ["chain", "check", str(chain), "--genesis", str(genesis), "--json"])
+    refused = checked(chain)
     assert refused.exit_code == 1 and '"block-units"' in refused.output
 
 
@@ -194,11 +186,7 @@ def test_a_chain_of_a_script_is_valid(tmp_path: Path) -> None:
     command = ["chain", "synth", "--workload", "script", *given, "--blocks", "3", "-o", str(chain)]
     made = CliRunner().invoke(app, command)
     assert made.exit_code == 0 and ALWAYS_HASH in made.output
-    genesis = chain / "genesis" / "shelley-genesis.json"
-    checked = CliRunner().invoke(app, ["chain", "check", str(chain), "--genesis", str(genesis), "--json"])
-    assert checked.exit_code == 0, checked.output
-    held = {rule["rule"]: rule for rule in json.loads(json_of(checked.output))["rules"]}
-    assert held["script-result"]["held"] > 100
+    assert rules_of(checked(chain))["script-result"]["held"] > 100
     # Neither without a script nor with one that isn't asked for.
     for wrong in (["--workload", "script"], ["--workload", "empty", *given], ["--workload", "script", *given[:2]]):
         refused = CliRunner().invoke(app, ["chain", "synth", *wrong, "--blocks", "1", "-o", str(tmp_path / "no")])

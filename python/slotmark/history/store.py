@@ -128,8 +128,8 @@ class Store:
             if progress:
                 progress(place, len(runs), one_name(str(run.place)))
             found.append(self._add(run, labels, added_ns, place))
-        known = self._indexed()
-        if known is not None and {one.run for one in found if one.new} & {*known["run"].to_pylist()}:
+        new = {one.run for one in found if one.new}
+        if new and (known := self._indexed()) is not None and new & {*known["run"].to_pylist()}:
             self.write_index(from_files=True)  # a run that was taken out is back, under other names perhaps
         return found
 
@@ -229,15 +229,15 @@ class Store:
     def old_runs(self, before_ns: int) -> list[Old]:
         """The runs that were measured before a time and whose tables are there, but for the newest of each group, oldest first."""
         rows = self.table().drop_columns(["estimates", "facts"]).to_pylist()
-        newest: dict[tuple[str, ...], int] = {}
-        for row in rows:
-            group = tuple(row[name] for name in ("bench", "target", "workload", "machine"))
+        groups = [Group(*(row[name] for name in Group.__struct_fields__)) for row in rows]
+        newest: dict[Group, int] = {}
+        for group, row in zip(groups, rows, strict=True):
             newest[group] = max(newest.get(group, 0), row["at_ns"])
-        kept = set(newest.values())
+        old = [row for group, row in zip(groups, rows, strict=True) if row["at_ns"] < min(before_ns, newest[group])]
         found = []
-        for row in sorted(rows, key=lambda row: (row["at_ns"], row["run"])):
+        for row in sorted(old, key=lambda row: (row["at_ns"], row["run"])):
             place = self.place / "runs" / row["run"]
-            if row["at_ns"] < before_ns and row["at_ns"] not in kept and is_run(place):
+            if is_run(place):
                 size = sum(part.bytes for part in open_run(place).manifest.parts)
                 found.append(Old(row["run"], row["name"], row["version"], row["at_ns"], size))
         return found

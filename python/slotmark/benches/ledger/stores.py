@@ -79,7 +79,11 @@ def run(request: StoresRequest, on_remark: Callable[[str], None], on_step: OnSte
     if not request.resume:
         for place in places:
             refuse_existing(place)
-    asked = session.asked_for(_parameters(request, works), [(name, one.store) for name, one in works.items()], {})
+    asked = session.asked_for(
+        {**_parameters(request), **_workload(next(iter(works.values())))},
+        [(name, one.store) for name, one in works.items()],
+        {},
+    )
     head = session.new_session(machine_facts(), utc_now(), asked)
     with (
         session.open_session(
@@ -143,8 +147,8 @@ def works_of(request: StoresRequest) -> dict[str, Work]:
     return works
 
 
-def _parameters(request: StoresRequest, works: Mapping[str, Work]) -> dict[str, str | int]:
-    """The parameters that decide the runs, as they are recorded."""
+def _parameters(request: StoresRequest) -> dict[str, str | int]:
+    """The parameters that decide the runs beside their workload, as they are recorded."""
     limit = request.memory_limit_bytes
     return {
         "rounds": request.rounds,
@@ -152,7 +156,6 @@ def _parameters(request: StoresRequest, works: Mapping[str, Work]) -> dict[str, 
         "readers": request.readers,
         "proof": request.proof,
         "memory limit": "none" if limit is None else f"{limit:,} bytes",
-        **_workload(next(iter(works.values()))),
     }
 
 
@@ -258,11 +261,7 @@ def _run(schedule: Schedule, name: str, number: int, order: int, load: float, st
         target=Target(name, version=worked.library, language="Rust"),
         workload=_workload(one),
         parameters={
-            **{
-                key: value
-                for key, value in _parameters(schedule.request, schedule.works).items()
-                if key not in _workload(one)
-            },
+            **_parameters(schedule.request),
             "store": one.store,
             ROUND: number,
             TARGET_PLACE: list(schedule.works).index(name),

@@ -14,6 +14,7 @@ import pytest
 
 from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.launching import MARK
+from slotmark.benches.cluster.live.remote import Remote
 from slotmark.compare import compare
 from slotmark.run import check_run, open_run
 from tests.cluster.live.machine import skip_without_programs, skip_without_router, stand_in_recipe
@@ -42,6 +43,15 @@ def hosts_file(folder: Path, more: str = "") -> Path:
         + "".join(f'[node-{number}]\nlabels = {{ host = "{"ab"[number % 2]}" }}\n' for number in range(HOSTS))
     )
     return file
+
+
+def test_a_part_that_is_stopped_before_it_began_is_removed(tmp_path: Path) -> None:
+    """As by a signal while its files are sent."""
+    part = Remote()
+    made = Path(part.make(str(tmp_path / "work" / "live")))
+    part.write("genesis/shelley-genesis.json", b"{}", 0o600)
+    part.remove()
+    assert not made.exists()
 
 
 def options(hosts: Path, out: Path, *more: str) -> list[str]:

@@ -173,6 +173,7 @@ class Part:
         self._preparation: Preparation | None = None
         self._probe: Probe | None = None
         self._generator: Generator | None = None
+        self._remarks: list[str] = []
 
     def __enter__(self) -> Self:
         """Itself."""
@@ -192,7 +193,6 @@ class Part:
         self._sampler = self._stack.enter_context(
             Sampler(self.folder / USAGE, self.folder / MACHINE_USAGE, own_networks=self._wan is not None)
         )
-        self._remarks: list[str] = []
         self._stack.callback(remove_prepared, self.folder, self._remarks.append)
         self._stack.callback(self.kill)
 

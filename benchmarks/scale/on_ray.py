@@ -121,6 +121,27 @@ def of_a_piece(made: Cluster, folder: Path) -> tuple[float, float]:
     return took[1], (took[401] - took[1]) / 400
 
 
+_RAY_ALONE = """
+import ray
+ray.init("auto", log_to_driver=False, logging_level="ERROR")
+nothing = ray.remote(lambda: None).options(num_cpus=1)
+ray.get([nothing.remote() for _ in range(2)])
+ray.shutdown()
+"""
+"""A driver without slotmark, that has a worker per core do nothing."""
+
+
+def ray_alone(made: Cluster) -> tuple[float, float]:
+    """Seconds of wall time and of processor time that Ray itself takes for a driver and its workers, without anything of ours."""
+    before, began = children_s(), time.monotonic()
+    with Used(made) as of_ray:
+        done = made.a.run(sys.executable, "-c", _RAY_ALONE, env=made.environment)
+        took_s = time.monotonic() - began
+    if done.returncode:
+        sys.exit(done.stderr)
+    return took_s, children_s() - before + of_ray.seconds
+
+
 def measured(made: Cluster, size: Size, folder: Path) -> None:
     """One node of two cores beside this machine, then two nodes of one core beside one of them."""
     ray = {"local": [], "ray": ["--engine", "ray"]}
@@ -137,6 +158,12 @@ def measured(made: Cluster, size: Size, folder: Path) -> None:
     print(f"logs: {total / 1e6:,.0f} MB of 52 hosts, tables: {tables / total:.1%} of that", flush=True)
     made.start(made.a, cores=2)
     print("one node of two cores beside this machine; goals: wall time below 1.15, processor time below 1.10")
+    alone = [ray_alone(made) for _ in range(5)]
+    alone_s, alone_processor_s = (statistics.median(one) for one in zip(*alone, strict=True))
+    print(
+        f"Ray alone, a driver whose two workers do nothing, median of {len(alone)}: {alone_s:.1f} s, {alone_processor_s:.1f} s of processor time",
+        flush=True,
+    )
     start_s, piece_s = of_a_piece(made, folder)
     print(
         f"a command that has Ray do nothing: {start_s:.1f} s; each piece that does nothing: {1e3 * piece_s:.1f} ms",

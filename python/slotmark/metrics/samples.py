@@ -2,13 +2,13 @@
 
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from slotmark.errors import RunError
 from slotmark.metrics.catalogue import Metric
@@ -56,7 +56,7 @@ class Keys(msgspec.Struct, frozen=True):
         return ["part", *self.order] if parted else list(self.order)
 
 
-class Samples(msgspec.Struct, frozen=True):
+class Samples(msgspec.Struct, frozen=True, dict=True):
     """The samples of one metric in one run.
 
     Attributes:
@@ -87,16 +87,12 @@ class Samples(msgspec.Struct, frozen=True):
     @property
     def parts(self) -> list[str]:
         """The parts that occur, sorted."""
-        if self._whole:
-            return [self.table["part"][0].as_py()]
-        return sorted(self.table["part"].unique().to_pylist())
+        return sorted(self._spans)
 
     def within(self, part: str) -> pa.Table:
         """The rows of one part, in key order: the grain columns and ``value``."""
-        rows = self.table
-        if not self._whole or rows["part"][0].as_py() != part:
-            rows = rows.filter(pc.field("part").cast(pa.string()) == part)
-        return rows.drop_columns(["part"])
+        first, count = self._spans.get(part, (0, 0))
+        return self.table.slice(first, count).drop_columns(["part"])
 
     def keys(self, part: str) -> list[Key]:
         """The keys of one part's samples, in order."""
@@ -172,11 +168,17 @@ class Samples(msgspec.Struct, frozen=True):
         """The samples of one part: key to value, in key order."""
         return dict(zip(self.keys(part), self.values(part).tolist(), strict=True))
 
-    @property
-    def _whole(self) -> bool:
-        """Returns whether all samples are of one part: they are sorted by it."""
+    @cached_property
+    def _spans(self) -> dict[str, tuple[int, int]]:
+        """The first row of each part, and the number of its rows: they are sorted by it."""
         parts = self.table["part"]
-        return len(parts) > 0 and parts[0].as_py() == parts[-1].as_py()
+        if len(parts) > 0 and parts[0].as_py() == parts[-1].as_py():
+            return {parts[0].as_py(): (0, len(parts))}
+        found, first = {}, 0
+        for one in parts.value_counts().to_pylist():  # in the order of rows
+            found[one["values"]] = first, one["counts"]
+            first += one["counts"]
+        return found
 
 
 def keys_of(grain: Sequence[str], table: pa.Table, *, first: str = "") -> Keys:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slotmark.cli.bisect import bisect
 from slotmark.cli.console import progress, talk
 from slotmark.errors import ArgumentError
 from slotmark.places import file_of, place
@@ -169,6 +170,12 @@ def prune(
     total = megabytes(sum(one.size_bytes for one in found))
     told = "removed" if remove else "nothing was removed: --remove does it"
     typer.echo(f"{len(found):,} runs, {total}; {told}")
+
+
+app.command(
+    "bisect",
+    epilog="Example: slotmark store bisect adopted_by_096 --good 10.5 --bad 10.6 --run './measure.sh {commit} {out}' --budget 3h",
+)(bisect)
 
 
 _TIME = re.compile(r"([0-9]{1,5})([hdw])")

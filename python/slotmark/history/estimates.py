@@ -44,11 +44,16 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
 
 
-def estimates_of(run: Run) -> list[Estimate]:
-    """The estimates of a run, in the order of the catalogue and of parts. RunError where it is damaged."""
+def estimates_of(run: Run, only: str = "") -> list[Estimate]:
+    """The estimates of a run, in the order of the catalogue and of parts. RunError where it is damaged.
+
+    Args:
+        run: The run.
+        only: Id of the only metric that is wanted, which its bench has; empty for all.
+    """
     found: list[Estimate] = []
     with Analysis(run) as analysis:
-        metrics = analysis.catalogue.metrics
+        metrics = [analysis.catalogue[only]] if only else analysis.catalogue.metrics
         for metric, samples in zip(metrics, analysis.each_samples([one.id for one in metrics]), strict=True):
             found += [_estimate(metric, samples, part) for part in sorted(samples.parts) if is_recorded(samples, part)]
     return [one for one in found if np.isfinite((one.level, one.variance, one.low, one.high)).all()]

@@ -31,7 +31,6 @@ from slotmark.temporary import temporary_file
 SIDES = ("a", "b")
 """The names of the two commands, and of the folders of their runs: the baseline first."""
 
-_PLACES = re.compile(r"\{(out|round)\}")
 _WAIT_S = 0.2
 _ENDING_S = 10
 """Time that a command has to end by itself, once it is told to."""
@@ -252,7 +251,7 @@ class _Making:
                     if number == 1:
                         raise TargetError(f"--run-{side}: {error}") from error
                     if not (place / MANIFEST).is_file():
-                        _removed(place)
+                        removed(place)
                     self._on_remark(f"round {number}: --run-{side} failed, so this round is not compared: {error}")
                     break  # of this round nothing is left that could be compared
             if not failed:
@@ -266,39 +265,12 @@ class _Making:
 
     def _run(self, side: str, number: int, place: Path, until: float, say: Callable[[], None]) -> Run:
         """Makes one run. TargetError where the command fails, takes too long, or leaves no run."""
-        fills = {"out": str(place.resolve()), "round": str(number)}
-        words = [_PLACES.sub(lambda found: fills[found[1]], word) for word in self._request.commands[side]]
-        label = f"--run-{side}"
-        place.parent.mkdir(exist_ok=True)
-        with (
-            temporary_file() as printed,
-            nothing_left(),
-            running(label, words, stdout=printed, stderr=subprocess.STDOUT) as process,
-        ):
-            try:
-                while process.poll() is None:
-                    if time.monotonic() > until:
-                        raise TargetError(
-                            f"the budget ended before `{shlex.join(words)}` did, which was stopped. Give it more time with --budget."
-                        )
-                    refuse_endless(label, printed)
-                    say()
-                    with suppress(subprocess.TimeoutExpired):
-                        process.wait(_WAIT_S)
-            except BaseException:
-                process.terminate()  # it may have to tidy up
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(_ENDING_S)
-                raise
-            if process.returncode:
-                said = last_words_in(printed) or "it printed nothing"
-                raise TargetError(f"`{shlex.join(words)}` {how_ended(process.returncode)}: {said}")
-        if place.is_symlink():
-            raise TargetError(f"`{shlex.join(words)}` left a link at {place}, not a run folder. Have it write there.")
+        words = filled(self._request.commands[side], {"out": str(place.resolve()), "round": str(number)})
+        run = made_by(f"--run-{side}", words, place, until, say)
         try:
-            run = as_of_round(open_run(place), self._kept.head.session, number)
+            run = as_of_round(run, self._kept.head.session, number)
         except RunError as error:
-            raise TargetError(f"`{shlex.join(words)}` left no run: {error}") from error
+            raise TargetError(str(error)) from error
         if why := self._spoilt(run):
             raise TargetError(why)
         return run
@@ -345,12 +317,63 @@ class _Making:
             left = [*folder.iterdir()]
             for place in left:
                 if of_round.match(place.name):
-                    _removed(place)
+                    removed(place)
             if not any(folder.iterdir()):
                 folder.rmdir()
 
 
-def _removed(place: Path) -> None:
+def filled(words: Sequence[str], fills: Mapping[str, str]) -> list[str]:
+    """The words of a command, with texts in the places that name them: ``{out}``, as it may be. A text never makes more words."""
+    places = re.compile("|".join(re.escape(f"{{{name}}}") for name in fills))
+    return [places.sub(lambda found: fills[found[0][1:-1]], word) for word in words]
+
+
+def made_by(label: str, words: Sequence[str], place: Path, until: float, say: Callable[[], None]) -> Run:
+    """Makes a run by a command.
+
+    Args:
+        label: The option that names the command.
+        words: The command.
+        place: The folder that it must leave its run in.
+        until: When it is stopped, on the monotonic clock.
+        say: Called all the time meanwhile.
+
+    Raises:
+        TargetError: It fails, takes too long, or leaves no run.
+    """
+    place.parent.mkdir(exist_ok=True)
+    with (
+        temporary_file() as printed,
+        nothing_left(),
+        running(label, words, stdout=printed, stderr=subprocess.STDOUT) as process,
+    ):
+        try:
+            while process.poll() is None:
+                if time.monotonic() > until:
+                    raise TargetError(
+                        f"the budget ended before `{shlex.join(words)}` did, which was stopped. Give it more time with --budget."
+                    )
+                refuse_endless(label, printed)
+                say()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_WAIT_S)
+        except BaseException:
+            process.terminate()  # it may have to tidy up
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_ENDING_S)
+            raise
+        if process.returncode:
+            said = last_words_in(printed) or "it printed nothing"
+            raise TargetError(f"`{shlex.join(words)}` {how_ended(process.returncode)}: {said}")
+    if place.is_symlink():
+        raise TargetError(f"`{shlex.join(words)}` left a link at {place}, not a run folder. Have it write there.")
+    try:
+        return open_run(place)
+    except RunError as error:
+        raise TargetError(f"`{shlex.join(words)}` left no run: {error}") from error
+
+
+def removed(place: Path) -> None:
     """Removes what a command left at a place, whatever it is."""
     if place.is_symlink() or place.is_file():
         place.unlink()

@@ -14,11 +14,13 @@ from slotmark.report.build import (
 )
 from slotmark.report.document import Document
 from slotmark.report.renderers.terminal import print_document
+from slotmark.report.sections.bisection import bisection_document
 from slotmark.report.sections.history import changes_document, history_document
 from slotmark.report.write import write_report
 
 __all__ = [
     "Document",
+    "bisection_document",
     "changes_document",
     "comment_document",
     "comparison_document",

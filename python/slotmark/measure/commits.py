@@ -1,0 +1,93 @@
+"""Commits between a good and a bad one, in their order: of a Git repository, or of a file that names them."""
+
+import subprocess
+from pathlib import Path
+
+from slotmark.cleaning import one_name
+from slotmark.errors import ArgumentError
+
+MOST = 10_000
+"""Most commits that a search takes."""
+
+_WAIT_S = 60.0
+
+
+def commits_of_git(repo: Path, good: str, bad: str) -> list[str]:
+    """The commits from a good to a bad one by first parents, both included, as full hashes. ArgumentError where they aren't such, or Git can't be asked."""
+    first, last = (_commit(repo, option, name) for option, name in (("--good", good), ("--bad", bad)))
+    if first == last:
+        raise ArgumentError(f"--good {one_name(good)} and --bad {one_name(bad)} are one commit. Name two.")
+    listed = _git(repo, "rev-list", "--first-parent", "--reverse", f"{first}..{last}").split()
+    if _git(repo, "rev-list", "--first-parent", "--max-count=1", f"{listed[0]}^").strip() != first:
+        raise ArgumentError(
+            f"--good {one_name(good)} isn't before --bad {one_name(bad)} on its line of first parents in {repo}. Name a commit that is."
+        )
+    return refused_many([first, *listed])
+
+
+def commits_of_file(file: Path, good: str, bad: str) -> list[str]:
+    """The commits from a good to a bad one, both included, of a file with one per line, the oldest first. ArgumentError where it has them not."""
+    try:
+        with file.open(encoding="utf-8") as opened:
+            names = [line.strip() for line in opened.read(1 << 20).splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"{file}: can't be read ({error}). Give a text file with one commit per line.") from error
+    for name in names:
+        if name.startswith("-") or one_name(name) != name:
+            raise ArgumentError(f"{file}: {one_name(name)!r} is no name of a commit. Write one per line.")
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise ArgumentError(f"{file}: {twice} is there twice. Write each commit once, the oldest first.")
+    for option, name in (("--good", good), ("--bad", bad)):
+        if name not in names:
+            raise ArgumentError(f"{option} {one_name(name)}: not in {file}. Name one of its {len(names):,} commits.")
+    if names.index(good) >= names.index(bad):
+        raise ArgumentError(f"--good {good} doesn't come before --bad {bad} in {file}. The oldest commit is first.")
+    return refused_many(names[names.index(good) : names.index(bad) + 1])
+
+
+def refused_many(commits: list[str]) -> list[str]:
+    """The commits as they are; ArgumentError where there are more than a search takes."""
+    if len(commits) > MOST:
+        raise ArgumentError(
+            f"{len(commits):,} commits lie between --good and --bad, {MOST:,} at most are searched. Name nearer ones."
+        )
+    return commits
+
+
+def _commit(repo: Path, option: str, name: str) -> str:
+    """The hash of a commit that was named."""
+    try:
+        return _git(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
+    except _RefusedError as error:
+        said = f" ({error})" if str(error) else ""
+        raise ArgumentError(
+            f"{option} {one_name(name)}: no commit of the Git repository {repo}{said}. Name one, or the repository with --repo."
+        ) from error
+
+
+class _RefusedError(Exception):
+    """Git has ended with an error; its first line."""
+
+
+def _git(repo: Path, *words: str) -> str:
+    """What Git prints. _RefusedError where it ends with an error, ArgumentError where it isn't there."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(repo), *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_WAIT_S,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise ArgumentError(
+            "git isn't installed here. Install it, or name the commits in a file with --commits."
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise ArgumentError(f"{repo}: git didn't answer in {_WAIT_S:.0f} s. Look at the repository.") from error
+    if done.returncode:
+        raise _RefusedError(one_name((done.stderr.strip().splitlines() or [""])[0]))
+    return done.stdout

@@ -1,0 +1,234 @@
+"""Runs of commits that a command builds and measures, one after the other, until a search has its answer or the budget ends.
+
+    <out>/run-1  <out>/run-2 …
+    <out>/unfinished-session.jsonl
+
+The command is words, and no shell reads them. What it leaves is a stranger's data.
+"""
+
+import re
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from slotmark.errors import ArgumentError, TargetError
+from slotmark.measure import session as sessions
+from slotmark.measure.commands import filled, made_by, removed, words_of
+from slotmark.numbers import duration
+from slotmark.run import Run, machine_facts, open_run, utc_now
+from slotmark.run.storage import MANIFEST, refuse_existing
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """A search that is asked for.
+
+    Attributes:
+        command: Its words: ``{commit}`` in them is the commit, ``{out}`` the folder that it must leave its run in, ``{round}`` the number of the run.
+        commits: From the good one to the bad one, both included.
+        out: The folder that all is kept below.
+        budget_s: Time that all runs may take, those of a session that was cut included.
+        resume: Whether to go on with the session in ``out``.
+        settings: What else may not change when it is resumed, in words.
+    """
+
+    command: Sequence[str]
+    commits: Sequence[str]
+    out: Path
+    budget_s: float
+    resume: bool = False
+    settings: Mapping[str, str] = {}
+
+
+class Made(msgspec.Struct, frozen=True):
+    """A run that was asked for.
+
+    Attributes:
+        number: From 1.
+        part: Part of the session: 0, and one more after each time that it was cut and resumed.
+        place: The place of its commit, from 0 for the good one on.
+        seconds: How long it took.
+        failed: What went wrong; empty where it left a run.
+    """
+
+    number: int
+    part: int
+    place: int
+    seconds: float
+    failed: str = ""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What a search wants next.
+
+    Attributes:
+        place: The place of the commit to run; None where it has its answer.
+        words: What it knows, in words.
+        more: About how many more runs it takes; None where that is unknown.
+    """
+
+    place: int | None
+    words: str
+    more: int | None = None
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """The end of a search.
+
+    Attributes:
+        by: What ended it without an answer, in words; empty where there is one.
+        made: All runs.
+    """
+
+    by: str
+    made: list[Made]
+
+
+def command_of(option: str, command: str) -> list[str]:
+    """The words of a search's command. ArgumentError where it is none, or doesn't name ``{commit}`` and ``{out}``."""
+    words = words_of(option, command)
+    if not any("{commit}" in word for word in words[1:]):
+        raise ArgumentError(
+            f"{option} '{command}': {{commit}} isn't in it, the commit that it must build and measure. Try {option} './measure.sh {{commit}} {{out}}'."
+        )
+    return words
+
+
+def search(
+    request: Request,
+    step: Callable[[Sequence[Made], Mapping[int, Run]], Step],
+    on_progress: Callable[[str], None],
+    on_remark: Callable[[str], None],
+) -> Ended:
+    """Makes runs until a search has its answer, or the budget ends.
+
+    A commit whose first run fails is left out of the search. A run that fails of a commit that had one before, is named and counts for the budget; the second one in turn ends the session.
+
+    Args:
+        request: What to make.
+        step: Called with what was made, and with the runs that are there by number; returns what to do next. Raises a SlotmarkError where a run can't be used.
+        on_progress: Called all the time with what is being done, in words.
+        on_remark: Called with what a person should know.
+
+    Raises:
+        ArgumentError: There is nothing to resume, or something else was asked for.
+        RunError: A run is there already, or the session's file is damaged.
+        TargetError: The good or the bad commit failed, or two runs did, one after the other.
+        KeyboardInterrupt: A signal came; finished runs are kept.
+    """
+    commits = request.commits
+    asked = {
+        "--run": shlex.join(request.command),
+        "commits": f"{commits[0]} to {commits[-1]}, {len(commits):,} in all",
+        **request.settings,
+    }
+    head = sessions.new_session(machine_facts(), utc_now(), asked)
+    if not request.resume:
+        refuse_existing(_place(request.out, 1))
+    with sessions.open_session(
+        request.out, head, Made, rounds=None, resume=request.resume, on_remark=on_remark
+    ) as kept:
+        part = kept.rounds[-1].part + 1 if kept.rounds else 0
+        _remove_unfinished(request.out, len(kept.done))
+        runs = {one.number: open_run(_place(request.out, one.number)) for one in kept.done if not one.failed}
+        wanted = step(kept.done, runs)
+        by = ""
+        while wanted.place is not None and not (by := _ended_by(kept.done, request.budget_s)):
+            commit = commits[wanted.place]
+            number, began = len(kept.done) + 1, time.monotonic()
+            until = began + request.budget_s - sum(one.seconds for one in kept.done)
+            folder = _place(request.out, number)
+            failed = ""
+            say = _saying(request, kept.done, commit, wanted.more, on_progress)
+            try:
+                fills = {"out": str(folder.resolve()), "round": str(number), "commit": commit}
+                try:
+                    runs[number] = made_by("--run", filled(request.command, fills), folder, until, say)
+                except TargetError as error:
+                    failed = str(error)
+                    if time.monotonic() > until:
+                        removed(folder)
+                        by = f"the budget: run {number}, of {commit[:12]}, was stopped at its end"
+                        break
+                    _refuse_failure(request, kept.done, wanted.place, failed)
+                    if not (folder / MANIFEST).is_file():
+                        removed(folder)
+                    on_remark(f"run {number}: {commit[:12]} failed: {failed}")
+                one = Made(number, part, wanted.place, time.monotonic() - began, failed)
+                wanted = step([*kept.done, one], runs)  # it isn't kept where it can't be used
+                kept.keep(one)
+            except BaseException:
+                removed(folder)
+                runs.pop(number, None)
+                raise
+            if not failed:
+                on_remark(f"run {number}, {commit[:12]}, {duration(one.seconds)}: {wanted.words}")
+        if wanted.place is None:
+            kept.remove()
+    return Ended(by, kept.done)
+
+
+def _saying(
+    request: Request, made: Sequence[Made], commit: str, more: int | None, on_progress: Callable[[str], None]
+) -> Callable[[], None]:
+    """Returns what reports how far a run's search is, and how long it may still take."""
+    began, number = time.monotonic(), len(made) + 1
+    used = sum(one.seconds for one in made)
+
+    def say() -> None:
+        took = time.monotonic() - began
+        left = request.budget_s - used - took
+        if made and more is not None:
+            left = min(left, more * used / len(made) - took)
+        about = "about" if made and more is not None else "at most"
+        on_progress(
+            f"run {number}, {commit[:12]}: {duration(used + took)} of {duration(request.budget_s)} used, {about} {duration(max(left, 0.0))} left"
+        )
+
+    return say
+
+
+def left_out(made: Sequence[Made]) -> dict[int, str]:
+    """The places of commits of which no run came, with what went wrong first."""
+    there = {one.place for one in made if not one.failed}
+    found: dict[int, str] = {}
+    for one in made:
+        if one.failed and one.place not in there:
+            found.setdefault(one.place, one.failed)
+    return found
+
+
+def _refuse_failure(request: Request, made: Sequence[Made], place: int, failed: str) -> None:
+    """Raises TargetError where a failure leaves nothing to search by."""
+    commit = request.commits[place]
+    before = [one for one in made if one.place == place]
+    if place in (0, len(request.commits) - 1) and not any(not one.failed for one in before):
+        option = "--good" if place == 0 else "--bad"
+        raise TargetError(f"{option} {commit}: {failed}")
+    if before and not before[0].failed and made[-1].failed and made[-1].place not in left_out(made):
+        raise TargetError(f"two runs of commits that had run before failed, one after the other; the last: {failed}")
+
+
+def _ended_by(made: Sequence[Made], budget_s: float) -> str:
+    """Returns what ends the search, in words; empty where there is room for one more run, as long as the longest so far."""
+    used = sum(one.seconds for one in made)
+    longest = max((one.seconds for one in made), default=0.0)
+    if used >= budget_s or used + longest > budget_s:
+        return (
+            f"the budget: {duration(used)} of {duration(budget_s)} are used, and a run takes up to {duration(longest)}"
+        )
+    return ""
+
+
+def _place(out: Path, number: int) -> Path:
+    return out / f"run-{number}"
+
+
+def _remove_unfinished(out: Path, done: int) -> None:
+    """Removes what there is of the run that a session was cut in, as its logs beside it."""
+    of_run = re.compile(rf"\.?run-{done + 1}(?!\d)")
+    for place in [*out.iterdir()]:
+        if of_run.match(place.name):
+            removed(place)

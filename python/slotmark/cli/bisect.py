@@ -72,6 +72,8 @@ def bisect(
     if not 0.5 <= least < 1:
         raise ArgumentError(f"--sure '{sure}': expected a share from 50 % to below 100 %, as in 95%.")
     budget_s = duration_s("--budget", budget)
+    if not 0 < budget_s < float("inf"):
+        raise ArgumentError("--budget: expected a time above 0, as in 3h.")
     refuse_unknown(metric)
     words = command_of("--run", run)
     names = commits_of_file(commits, good, bad) if commits else commits_of_git(repo, good, bad)

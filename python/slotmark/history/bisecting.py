@@ -10,7 +10,7 @@ from slotmark.errors import ArgumentError, ComparisonError, did_you_mean
 from slotmark.history.estimates import Estimate, estimates_of
 from slotmark.history.series import Group, machine_of, target_of, workload_of
 from slotmark.metrics import benches, catalogue
-from slotmark.numbers import percent
+from slotmark.numbers import number, percent
 from slotmark.run import Run
 from slotmark.statistics.anytime import FIRST_LOOK, anytime, limit_of_looks
 from slotmark.statistics.bisection import next_place, posterior, runs_left, splits
@@ -22,7 +22,6 @@ from slotmark.words import counted
 CONFIDENCE = 0.99
 """Confidence, over all looks, with which the good and the bad commit must differ before any other is run."""
 
-_HALF = 0.5
 _MOST_ROUNDS = 1_000
 
 
@@ -102,6 +101,35 @@ def refuse_unknown(metric: str) -> None:
         )
 
 
+def asked(sure: float) -> float:
+    """Returns the probability at which a search ends: nearer to 1 than what is asked for, so that levels which aren't normal leave it right as often as that."""
+    return 1 - (1 - sure) / 2
+
+
+def known_to_differ(places: Sequence[int], levels: Sequence[float], last: int) -> bool:
+    """Returns whether the good and the bad commit were known to differ at any look so far, so that this stays as it is once it is so.
+
+    Args:
+        places: The commit of each run.
+        levels: Its level.
+        last: The place of the bad commit.
+    """
+    differences = _of_rounds(places, levels, last)
+    for count in range(FIRST_LOOK, len(differences) + 1):
+        some = differences[:count]
+        error = float(some.std(ddof=1)) / np.sqrt(count)
+        interval = anytime(float(some.mean()), error, count, CONFIDENCE).interval
+        if interval.low > 0 or interval.high < 0:
+            return True
+    return False
+
+
+def _of_rounds(places: Sequence[int], levels: Sequence[float], last: int) -> np.ndarray:
+    """The differences of the runs of the bad commit from those of the good one that came in turn."""
+    good, bad = ([level for at, level in zip(places, levels, strict=True) if at == place] for place in (0, last))
+    return np.array([after - before for before, after in zip(good, bad, strict=False)])
+
+
 class Search:
     """What is known of the commits so far.
 
@@ -127,11 +155,6 @@ class Search:
     def _last(self) -> int:
         return len(self._commits) - 1
 
-    @property
-    def _asked(self) -> float:
-        """The probability at which the search ends: nearer to 1, so that levels which aren't normal leave it right as often as was asked for."""
-        return 1 - _HALF * (1 - self._sure)
-
     def next(self, made: Sequence[tuple[int, int]], runs: Mapping[int, Run], left_out: Mapping[int, str]) -> Next:
         """What to run next.
 
@@ -156,12 +179,12 @@ class Search:
             more = None if rounds is None else max(2 * rounds - sum(ends), 1)
             return Next(0 if ends[0] <= ends[1] else self._last, self._seen_of_ends(more), more)
         found = self._posterior()
-        place = next_place(self._places, found, left_out, self._asked)
+        place = next_place(self._places, found, left_out, asked(self._sure))
         best = max(splits(found, left_out), key=lambda one: one.probability)
         more = (
             None
             if place is None
-            else runs_left(self._places, self._values(), self._last, left_out, self._asked, self._seed)
+            else runs_left(self._places, self._values(), self._last, left_out, asked(self._sure), self._seed)
         )
         named = " or ".join(one[:12] for one in self._commits[best.first : best.last + 1][-2:])
         words = f"{named} with {percent(best.probability)}" + (f"; about {counted(more, 'more run')}" if more else "")
@@ -181,7 +204,7 @@ class Search:
         values = self._values()
         ratio = bool(self._levels) and self._levels[0].scale == "log"
         more = (
-            runs_left(self._places, values, self._last, self._left_out, self._asked, self._seed)
+            runs_left(self._places, values, self._last, self._left_out, asked(self._sure), self._seed)
             if by and found is not None
             else None
         )
@@ -217,26 +240,10 @@ class Search:
         return posterior(self._places, self._values(), self._last)
 
     def _ends(self) -> np.ndarray:
-        """Differences of the runs of the bad commit from those of the good one that came in turn."""
-        pairs = zip(
-            *(
-                [value for at, value in zip(self._places, self._values(), strict=True) if at == place]
-                for place in (0, self._last)
-            ),
-            strict=False,
-        )
-        return np.array([bad - good for good, bad in pairs])
+        return _of_rounds(self._places, self._values(), self._last)
 
     def _differ(self) -> bool:
-        """Returns whether the good and the bad commit were known to differ at any look so far, so that this stays as it is once it is so."""
-        differences = self._ends()
-        for count in range(FIRST_LOOK, len(differences) + 1):
-            some = differences[:count]
-            error = float(some.std(ddof=1)) / np.sqrt(count)
-            interval = anytime(float(some.mean()), error, count, CONFIDENCE).interval
-            if interval.low > 0 or interval.high < 0:
-                return True
-        return False
+        return known_to_differ(self._places, self._values(), self._last)
 
     def _rounds_to_differ(self) -> int | None:
         """Returns at how many rounds the good and the bad commit would be known to differ if what was seen were the truth; None where that is unknown, or more than is worth trying."""
@@ -259,7 +266,7 @@ class Search:
         if not len(differences):
             return "the good and the bad commit are measured in turns first"
         typical = float(differences.mean())
-        seen = percent(np.expm1(typical)) if self._levels[0].scale == "log" else f"{typical:.4g}"
+        seen = percent(np.expm1(typical)) if self._levels[0].scale == "log" else number(typical)
         about = f"; about {counted(more, 'more run')} until it is" if more else ""
         return f"the bad commit differs from the good one by {seen} in {counted(len(differences), 'round')}, not yet beyond chance{about}"
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from slotmark.cleaning import one_name
 from slotmark.errors import ArgumentError
+from slotmark.numbers import duration
 
 MOST = 10_000
 """Most commits that a search takes."""
@@ -18,7 +19,7 @@ def commits_of_git(repo: Path, good: str, bad: str) -> list[str]:
     if first == last:
         raise ArgumentError(f"--good {one_name(good)} and --bad {one_name(bad)} are one commit. Name two.")
     listed = _git(repo, "rev-list", "--first-parent", "--reverse", f"{first}..{last}").split()
-    if _git(repo, "rev-list", "--first-parent", "--max-count=1", f"{listed[0]}^").strip() != first:
+    if not listed or _git(repo, "rev-parse", f"{listed[0]}^").strip() != first:
         raise ArgumentError(
             f"--good {one_name(good)} isn't before --bad {one_name(bad)} on its line of first parents in {repo}. Name a commit that is."
         )
@@ -87,7 +88,7 @@ def _git(repo: Path, *words: str) -> str:
             "git isn't installed here. Install it, or name the commits in a file with --commits."
         ) from error
     except subprocess.TimeoutExpired as error:
-        raise ArgumentError(f"{repo}: git didn't answer in {_WAIT_S:.0f} s. Look at the repository.") from error
+        raise ArgumentError(f"{repo}: git didn't answer in {duration(_WAIT_S)}. Look at the repository.") from error
     if done.returncode:
         raise _RefusedError(one_name((done.stderr.strip().splitlines() or [""])[0]))
     return done.stdout

@@ -125,12 +125,12 @@ def search(
         **request.settings,
     }
     head = sessions.new_session(machine_facts(), utc_now(), asked)
-    if not request.resume:
-        refuse_existing(_place(request.out, 1))
     with sessions.open_session(
         request.out, head, Made, rounds=None, resume=request.resume, on_remark=on_remark
     ) as kept:
         part = kept.rounds[-1].part + 1 if kept.rounds else 0
+        if not request.resume:
+            refuse_existing(_place(request.out, 1))
         _remove_unfinished(request.out, len(kept.done))
         runs = {one.number: open_run(_place(request.out, one.number)) for one in kept.done if not one.failed}
         wanted = step(kept.done, runs)

@@ -1,0 +1,237 @@
+"""`slotmark store bisect` as a user calls it: a real Git repository, a program that builds and measures."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from slotmark.measure.session import FILE
+from slotmark.run import open_run
+from tests.conftest import REPO, slotmark
+
+COMMITS = 10
+CHANGED, BROKEN = 6, 4
+"""The places of the commit that makes it slower, and of one that doesn't build."""
+
+MEASURE = f"""
+import subprocess, sys, time
+from pathlib import Path
+
+sys.path.insert(0, {str(REPO)!r})
+repo, commit, out, number = sys.argv[1:]
+file = subprocess.run(
+    ["git", "-C", repo, "show", f"{{commit}}:level"], capture_output=True, text=True, check=True
+).stdout.split()
+if file[1] == "broken":
+    sys.exit("it doesn't build")
+held = Path(repo, "held")
+if held.exists() and number == held.read_text():
+    Path(repo, "hangs").touch()
+    time.sleep(300)
+from tests.history.made import made
+
+made(Path(out).parent, int(number), float(file[0]), name=Path(out).name)
+"""
+
+
+def git(repo: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", repo, "-c", "user.name=a", "-c", "user.email=a@b", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history in which commit 6 makes blocks 8 % slower, where runs vary by 0.4 %, and commit 4 doesn't build."""
+    folder = tmp_path_factory.mktemp("repo")
+    git(folder, "init", "-q", "-b", "main")
+    for place in range(COMMITS):
+        level = 1000 if place < CHANGED else 920
+        (folder / "level").write_text(f"{level} {'broken' if place == BROKEN else 'builds'} {place}")
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", f"commit {place}")
+    git(folder, "tag", "good", f"HEAD~{COMMITS - 1}")
+    (folder / "measure.py").write_text(MEASURE, encoding="utf-8")
+    return folder
+
+
+def words(repo: Path, out: Path, *more: str) -> list[str]:
+    run = f"{sys.executable} {repo}/measure.py {repo} {{commit}} {{out}} {{round}}"
+    options = ["--good", "good", "--bad", "main", "--repo", str(repo), "--run", run, "--budget", "1h", "-o", str(out)]
+    return ["store", "bisect", "blocks_per_s", *options, *more]
+
+
+def test_the_commit_that_made_it_slower_is_found(repo: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    done = slotmark(*words(repo, out), timeout=300)
+    assert done.returncode == 0, done.stderr
+    hashes = git(repo, "rev-list", "--reverse", "main").split()
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith(f"FOUND: {hashes[CHANGED][:12]} changed blocks_per_s, with a probability of ")
+    assert "-8." in done.stdout or "-7.9" in done.stdout
+    assert not (out / FILE).exists()
+    made = len(list(out.iterdir()))
+    assert 8 <= made <= 25
+    assert {open_run(place).manifest.bench for place in out.iterdir()} == {"chainsync"}
+    assert "slotmark: 9 commits after " in done.stderr
+
+
+@pytest.mark.parametrize("place", [BROKEN])
+def test_a_commit_that_does_not_build_is_left_out_and_named(repo: Path, tmp_path: Path, place: int) -> None:
+    hashes = git(repo, "rev-list", "--reverse", "main").split()
+    # The change now lies between the broken commit and the one after it: good is the one before.
+    file = tmp_path / "commits.txt"
+    file.write_text("\n".join([hashes[3], hashes[place], hashes[CHANGED], hashes[CHANGED + 1]]), encoding="utf-8")
+    asked = words(repo, tmp_path / "runs", "--commits", str(file), "--json")
+    asked[asked.index("--good") + 1], asked[asked.index("--bad") + 1] = hashes[3], hashes[CHANGED + 1]
+    done = slotmark(*asked, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout[done.stdout.index("{") : done.stdout.rindex("}") + 1])
+    assert found["state"] == "found"
+    assert found["answer"] == [hashes[place], hashes[CHANGED]]
+    assert found["probability"] > 0.95
+    assert "it doesn't build" in found["commits"][1]["failed"]
+    assert [one["commit"] for one in found["commits"]] == [
+        hashes[3],
+        hashes[place],
+        hashes[CHANGED],
+        hashes[CHANGED + 1],
+    ]
+
+
+def test_ctrl_c_keeps_finished_runs_and_resume_goes_on(repo: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    (repo / "held").write_text("4")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "slotmark", *words(repo, out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    until = time.monotonic() + 120
+    while not (repo / "hangs").exists():
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    (repo / "held").unlink()
+    (repo / "hangs").unlink()
+    assert process.returncode == 130, said
+    assert "3 rounds finished and kept: the same command with --resume continues" in said
+    assert sorted(one.name for one in out.iterdir() if one.name != FILE) == ["run-1", "run-2", "run-3"]
+    again = slotmark(*words(repo, out))
+    assert again.returncode == 2
+    assert "Go on with --resume" in again.stderr
+    other = slotmark(*words(repo, out, "--resume", "--part", "decode, sequential"))
+    assert other.returncode == 2
+    assert "not the session that was cut: the metric was blocks_per_s" in other.stderr
+    done = slotmark(*words(repo, out, "--resume"), timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("FOUND: ")
+    assert not (out / FILE).exists()
+
+
+def test_a_budget_that_ends_before_the_answer_is_told(repo: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    (repo / "held").write_text("1")
+    asked = words(repo, out)
+    asked[asked.index("--budget") + 1] = "2s"
+    done = slotmark(*asked)
+    (repo / "held").unlink()
+    (repo / "hangs").unlink(missing_ok=True)
+    assert done.returncode == 3, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("NOT KNOWN: ")
+    assert "The same command with --resume and a larger --budget goes on." in " ".join(done.stdout.split())
+    assert not list(out.glob("run-*"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"blocks_per_s": "blocks_per_sec"}, "no bench has such a metric. Did you mean 'blocks_per_s'?"),
+        ({"--run": "true {out}"}, "{commit} isn't in it"),
+        ({"--run": "true {commit}"}, "{out} isn't in it"),
+        ({"--good": "main"}, "are one commit"),
+        ({"--good": "main", "--bad": "good"}, "isn't before --bad"),
+        ({"--good": "--output=x"}, "--good --output=x: no commit of the Git repository"),
+        ({"--good": "no\nsuch"}, "no commit of the Git repository"),
+        ({"--repo": "/"}, "no commit of the Git repository"),
+        ({"--budget": "soon"}, "--budget"),
+        ({"--budget": "0s"}, "--budget"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_a_line(
+    repo: Path, tmp_path: Path, changed: dict[str, str], why: str
+) -> None:
+    asked = words(repo, tmp_path / "runs")
+    for option, value in changed.items():
+        asked[asked.index(option) + (1 if option.startswith("--") else 0)] = value
+    asked = [
+        f"{one}={asked[place + 1]}" if one == "--good" else one
+        for place, one in enumerate(asked)
+        if place == 0 or asked[place - 1] != "--good"
+    ]
+    done = slotmark(*asked)
+    assert done.returncode == 2, done.stdout
+    (line,) = [one for one in done.stderr.splitlines() if one.startswith("slotmark: ")]
+    assert why in line
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ("a\nb\na", "a is there twice"),
+        ("b\na", "doesn't come before"),
+        ("a", "not in"),
+        ("a\n--x\nb", "is no name of a commit"),
+    ],
+)
+def test_a_file_of_commits_that_is_wrong_is_refused(repo: Path, tmp_path: Path, lines: str, why: str) -> None:
+    file = tmp_path / "commits.txt"
+    file.write_text(lines)
+    asked = words(repo, tmp_path / "runs", "--commits", str(file))
+    asked[asked.index("--good") + 1], asked[asked.index("--bad") + 1] = "a", "b"
+    done = slotmark(*asked)
+    assert done.returncode == 2
+    assert why in done.stderr
+
+
+def test_names_of_commits_are_data(repo: Path, tmp_path: Path) -> None:
+    """They are one argument of the command each, whatever is in them."""
+    names = ["good one", "$(touch x); `touch y`", "../../{out}", "<b>bold[/b]"]
+    file = tmp_path / "commits.txt"
+    file.write_text("\n".join(names), encoding="utf-8")
+    script = tmp_path / "measure.py"
+    script.write_text(
+        "import sys\nfrom pathlib import Path\n"
+        f"sys.path.insert(0, {str(REPO)!r})\n"
+        "from tests.history.made import made\n"
+        f"names = {names!r}\n"
+        "commit, out, number = sys.argv[1:]\n"
+        "made(Path(out).parent, int(number), 1000 if names.index(commit) < 2 else 900, name=Path(out).name)\n",
+        encoding="utf-8",
+    )
+    asked = words(repo, tmp_path / "runs", "--commits", str(file))
+    asked[asked.index("--good") + 1], asked[asked.index("--bad") + 1] = names[0], names[-1]
+    asked[asked.index("--run") + 1] = f"{sys.executable} {script} {{commit}} {{out}} {{round}}"
+    done = slotmark(*asked, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("FOUND: ../../{out} changed blocks_per_s")
+    assert "<b>bold[/b]" in done.stdout
+    assert not [*tmp_path.rglob("x"), *tmp_path.rglob("y")]
+
+
+def test_a_good_commit_that_fails_ends_the_search(repo: Path, tmp_path: Path) -> None:
+    hashes = git(repo, "rev-list", "--reverse", "main").split()
+    asked = words(repo, tmp_path / "runs")
+    asked[asked.index("--good") + 1] = hashes[BROKEN]
+    done = slotmark(*asked)
+    assert done.returncode == 2
+    assert f"--good {hashes[BROKEN]}: " in done.stderr and "it doesn't build" in done.stderr
+    assert not (tmp_path / "runs").exists()

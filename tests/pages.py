@@ -14,15 +14,21 @@ CHROMIUM = Path("/usr/bin/chromium")
 
 
 @contextmanager
-def opened_page(file: Path) -> Iterator["Page"]:
-    """The page with all its charts drawn; at the end it has asked for nothing but itself, complained of nothing, and run no script of a name."""
+def opened_page(file: Path, site: Path | None = None, width: int = 1280) -> Iterator["Page"]:
+    """The page with all its charts drawn; at the end it has asked for nothing but itself, complained of nothing, and run no script of a name.
+
+    Args:
+        file: The page.
+        site: The folder whose files it may ask for too; None for none.
+        width: Of the window, in pixels.
+    """
     if not CHROMIUM.exists():
         pytest.skip(f"Debian's chromium is not at {CHROMIUM}")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page = browser.new_page(viewport={"width": width, "height": 900})
         requests, complaints = [], []
         page.on("request", lambda request: requests.append(request.url))
         page.on("console", lambda message: complaints.append(message.text))
@@ -33,7 +39,11 @@ def opened_page(file: Path) -> Iterator["Page"]:
             "document.querySelectorAll('.chart svg').length === document.querySelectorAll('.chart').length"
         )
         yield page
-        assert requests == [file.as_uri()]
+        if site is None:
+            assert requests == [file.as_uri()]
+        else:
+            assert requests[0] == file.as_uri()
+            assert all(one.startswith(f"{site.as_uri()}/") for one in requests)
         assert complaints == []
         assert page.locator("main script").count() == 0
         browser.close()

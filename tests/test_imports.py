@@ -41,8 +41,9 @@ MAY_IMPORT = {
     "published": {"run", "metrics", "compare"},
     "history": {"run", "metrics", "compare"},
     "report": {"run", "metrics", "compare", "published", "history"},
+    "site": {"run", "metrics", "compare", "published", "history", "report"},
     "statistics": set[str](),
-    "cli": {"run", "measure", "engine", "metrics", "benches", "compare", "published", "history", "report"},
+    "cli": {"run", "measure", "engine", "metrics", "benches", "compare", "published", "history", "report", "site"},
 }
 """Packages that each package may import besides: none to the right of it."""
 

@@ -1,5 +1,6 @@
-"""The time and memory that the changes of a whole store take: 10,000 runs of 60 series, in one process; beside the same search of single series by ruptures."""
+"""The time and memory that the changes and the site of a whole store take: 10,000 runs of 60 series, in one process each; beside the same search of single series by ruptures."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import ruptures
+from playwright.sync_api import sync_playwright
 
 from slotmark.history import make_store
 from slotmark.history.entries import Entry, Estimated, Labels
@@ -17,6 +19,7 @@ from slotmark.history.estimates import Estimate
 from slotmark.history.index import encoded, rows
 from slotmark.history.series import Group
 from slotmark.metrics import catalogue
+from slotmark.places import Place
 
 DAY_NS = 86_400 * 10**9
 
@@ -33,7 +36,7 @@ def main(runs: int, series: int) -> None:
         store = make_store(Path(folder) / "store")
         made = []
         for number in range(runs):
-            digest = f"{number:032x}"
+            digest = _digest(number)
             found = Estimated(
                 slotmark=store.slotmark, run=digest, name=f"run {number}", group=Group("cluster", "cardano-node", "0" * 12, "made up"),
                 version=f"1.{number // 10}", build=f"1.{number // 10}", commit=f"{number:07x}", origin="measured", facts={"kernel": "Linux 6.1.0"},
@@ -48,7 +51,7 @@ def main(runs: int, series: int) -> None:
         entries = Path(folder) / "store" / "entries"
         entries.mkdir()
         for number in range(runs):
-            (entries / f"{number:032x}.json").touch()
+            (entries / f"{_digest(number)}.json").touch()
         content = encoded(rows(made))
         store.files.put(f"index/{store.slotmark}.parquet", content)
         command = [sys.executable, "-m", "slotmark", "history", "--changes", "--json", "--store", str(store.place)]
@@ -59,6 +62,9 @@ def main(runs: int, series: int) -> None:
         wall = time.perf_counter() - begin
         assert status == 0
         found = json.loads((Path(folder) / "found.json").read_bytes())
+        for what in ("site, first", "site again"):
+            print(f"{what}: {_site(store.place, Path(folder) / 'public')}", flush=True)
+        _look(Path(folder) / "public")
     every = [*found["changes"], *found["accepted"]]
     print(
         f"{found['runs']:,} runs, {found['series']} series, index of {len(content) / 1e6:.1f} MB: {wall:.1f} s, {used.ru_utime + used.ru_stime:.1f} s of processor time, "
@@ -71,6 +77,58 @@ def main(runs: int, series: int) -> None:
     print(
         f"ruptures, the first 2,000 runs of each series alone: {peer:.1f} s of processor time; of all runs its time grows with the square"
     )
+
+
+def _digest(number: int) -> str:
+    return hashlib.sha256(str(number).encode()).hexdigest()[:32]
+
+
+def _site(store: Place, public: Path) -> str:
+    """What writing the site takes, in words."""
+    command = [sys.executable, "-m", "slotmark", "site", "--store", str(store), "-o", str(public)]
+    begin = time.perf_counter()
+    with (public.parent / "said").open("wb") as said:
+        asked = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+        _, status, used = os.wait4(asked.pid, 0)
+    if status:
+        sys.exit((public.parent / "said").read_text(encoding="utf-8"))
+    files = (public.parent / "said").read_text(encoding="utf-8").splitlines()[-1].removeprefix("slotmark: ")
+    return (
+        f"{files}; {time.perf_counter() - begin:.1f} s, {used.ru_utime + used.ru_stime:.1f} s of processor time, "
+        f"{used.ru_maxrss / 1024:.0f} MiB at most"
+    )
+
+
+def _look(public: Path) -> None:
+    """Prints the sizes of what a reader loads, and how long a browser takes until it is drawn."""
+    data = {file: file.stat().st_size for file in (public / "data").iterdir()}
+    of_runs = [size for file, size in data.items() if file.name.startswith("runs-")]
+    of_metrics = [size for file, size in data.items() if not file.name.startswith("runs-")]
+    pages = [file.stat().st_size for file in (public / "metrics").glob("*-*.html")]
+    print(
+        f"first page {(public / 'index.html').stat().st_size / 1e3:.0f} kB; a metric's data {max(of_metrics) / 1e3:.0f} kB at most, its page "
+        f"{max(pages) / 1e3:.0f} kB, the names of all runs, which metrics share, {max(of_runs) / 1e3:.0f} kB"
+    )
+    chromium = Path("/usr/bin/chromium")
+    if not chromium.exists():
+        print("left out: a browser, Debian's chromium")
+        return
+    metric = next(one for one in sorted((public / "metrics").glob("*-*.html")))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page()
+        for name, file, drawn in (
+            ("first page", public / "index.html", "h1"),
+            ("a metric", metric, "#chart canvas, #chart svg"),
+        ):
+            took = []
+            for _ in range(5):
+                begin = time.perf_counter()
+                page.goto(file.as_uri())
+                page.wait_for_selector(drawn)
+                took.append(time.perf_counter() - begin)
+            print(f"{name} in a browser: {sorted(took)[2]:.2f} s until it is drawn, median of 5")
+        browser.close()
 
 
 if __name__ == "__main__":

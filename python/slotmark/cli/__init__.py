@@ -32,6 +32,7 @@ from slotmark.cli import (
     release,
     show,
     simulate,
+    site,
     spread,
     store,
 )
@@ -78,6 +79,8 @@ app.command(
 )(spread.spread)
 app.add_typer(store.app, name="store")
 app.command("history", epilog="Example: slotmark history adopted_by_096 --store store")(history.history)
+app.command("site", epilog="Example: slotmark site --store store -o public")(site.site)
+app.command("serve", epilog="Example: slotmark serve public")(site.serve)
 app.command("simulate", epilog="Example: slotmark simulate value-only-10.5 --set ledger_tick.mean=33ms -o logs/slower")(
     simulate.simulate
 )

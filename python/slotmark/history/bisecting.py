@@ -10,7 +10,8 @@ from slotmark.errors import ArgumentError, ComparisonError, did_you_mean
 from slotmark.history.estimates import Estimate, estimates_of
 from slotmark.history.series import Group, machine_of, target_of, workload_of
 from slotmark.metrics import benches, catalogue
-from slotmark.numbers import number, percent
+from slotmark.numbers import number as in_digits
+from slotmark.numbers import percent
 from slotmark.run import Run
 from slotmark.statistics.anytime import FIRST_LOOK, anytime, limit_of_looks
 from slotmark.statistics.bisection import next_place, posterior, runs_left, splits
@@ -266,7 +267,7 @@ class Search:
         if not len(differences):
             return "the good and the bad commit are measured in turns first"
         typical = float(differences.mean())
-        seen = percent(np.expm1(typical)) if self._levels[0].scale == "log" else number(typical)
+        seen = percent(np.expm1(typical)) if self._levels[0].scale == "log" else in_digits(typical)
         about = f"; about {counted(more, 'more run')} until it is" if more else ""
         return f"the bad commit differs from the good one by {seen} in {counted(len(differences), 'round')}, not yet beyond chance{about}"
 

@@ -13,6 +13,7 @@ from slotmark.report.build import (
     spread_document,
 )
 from slotmark.report.document import Document
+from slotmark.report.renderers.html import report_style
 from slotmark.report.renderers.terminal import print_document
 from slotmark.report.sections.bisection import bisection_document
 from slotmark.report.sections.history import changes_document, history_document
@@ -31,6 +32,7 @@ __all__ = [
     "print_document",
     "release_document",
     "release_plan_document",
+    "report_style",
     "run_document",
     "session_document",
     "spread_document",

@@ -35,10 +35,15 @@ def html(document: Document) -> str:
         most_open=MOST_OPEN,
         charts=_in_script(charts),
         runtime=Markup(vega().replace("</script", "<\\/script")) if charts else "",
-        style=Markup(_environment().get_template("report.css").render(verdicts=list(Verdict))),
+        style=Markup(report_style()),
         page_script=Markup(_file("page.js")),
         script=Markup(_file("charts.js")),
     )
+
+
+def report_style() -> str:
+    """The style sheet of reports."""
+    return _environment().get_template("report.css").render(verdicts=list(Verdict))
 
 
 @cache

@@ -1,0 +1,103 @@
+"""The data of a metric's page: columns of numbers in few bytes, which its script unpacks.
+
+A file has one statement, so that a page that was opened as a file can load it too. Numbers are float32 in base64, and the reach of an interval is float16: its ends are read off a chart.
+"""
+
+import base64
+import hashlib
+import json
+
+import numpy as np
+
+from slotmark.history.columns import whole
+from slotmark.site.gathered import Gathered, Page
+from slotmark.site.names import of_run
+
+_Z95 = 1.959964
+_WIDE = 1 << 16
+"""Runs from which on their numbers take four bytes."""
+
+
+def data_of(page: Page) -> bytes:
+    """The file of a metric: for each kind of machine its runs by their numbers in :func:`runs_of`, their estimates, and the reach of their own intervals."""
+    series = []
+    for one in page.series:
+        there, rows = one.there, len(one.estimates.rows)
+        estimates = one.column.estimates[there]
+        # On a scale of logarithms the reach is a share already.
+        unit = 1.0 if one.column.scale == "log" else _unit(estimates)
+        reach = _Z95 * np.sqrt(one.column.variances[there]) / unit
+        places = there.astype(np.uint16 if rows < _WIDE else np.uint32)
+        series.append(
+            {
+                "machine": one.estimates.group.machine,
+                "of": _group_name(page, one.estimates.group.machine),
+                "count": len(there),
+                "places": "" if len(there) == rows else _packed(places),
+                "wide": rows >= _WIDE,
+                "estimates": _packed(estimates.astype(np.float32)),
+                "reach": _packed(reach.astype(np.float16)),
+                "log": one.column.scale == "log",
+                "unit": unit,
+            }
+        )
+    changes = [
+        {"at": one.at_ns // 10**6, "state": one.state, "better": one.better, "version": one.version}
+        for one in page.changes
+    ]
+    return _statement(
+        {
+            "kind": "metric",
+            "unit": page.metric.unit,
+            "series": series,
+            "changes": changes,
+        }
+    )
+
+
+def runs_of(found: Gathered) -> dict[str, bytes]:
+    """The files of runs, by their names: of each work of a target on a kind of machine the names, times and versions of its runs, which all of its metrics share."""
+    files: dict[str, bytes] = {}
+    for page in found.pages:
+        for one in page.series:
+            name = _group_name(page, one.estimates.group.machine)
+            if name in files:
+                continue
+            rows = one.estimates.rows
+            versions = list(dict.fromkeys(str(row["version"]) for row in rows))
+            numbers = {version: place for place, version in enumerate(versions)}
+            files[name] = _statement(
+                {
+                    "kind": "runs",
+                    "name": name,
+                    "runs": "".join(of_run(str(row["run"])) for row in rows),
+                    "at": [whole(row, "at_ns") // 10**6 for row in rows],
+                    "versions": versions,
+                    "version": [numbers[str(row["version"])] for row in rows],
+                }
+            )
+    return files
+
+
+def files_of(page: Page) -> list[str]:
+    """The names of the files of runs that a metric's page needs."""
+    return list(dict.fromkeys(_group_name(page, one.estimates.group.machine) for one in page.series))
+
+
+def _group_name(page: Page, machine: str) -> str:
+    key = "\0".join((page.group.bench, page.group.target, page.group.workload, machine))
+    return f"runs-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+
+
+def _unit(estimates: np.ndarray) -> float:
+    """The number that the reach of intervals is in: float16 has no values above 65,504."""
+    return float(np.float32(np.max(np.abs(estimates), initial=0.0))) or 1.0
+
+
+def _packed(values: np.ndarray) -> str:
+    return base64.b64encode(values.astype(values.dtype.newbyteorder("<")).tobytes()).decode()
+
+
+def _statement(value: dict[str, object]) -> bytes:
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return f"slotmark({text.replace('<', chr(92) + 'u003c')});\n".encode()

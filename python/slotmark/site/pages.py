@@ -1,0 +1,301 @@
+"""The pages of a site, in a fixed order: the same store gives the same bytes."""
+
+import datetime
+import math
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+
+import jinja2
+import msgspec
+import numpy as np
+from markupsafe import Markup
+
+from slotmark.history.columns import whole
+from slotmark.history.decisions import Decisions
+from slotmark.history.results import FoundChange
+from slotmark.history.store import Store
+from slotmark.numbers import change_with_span, number, percent, signed, signed_interval
+from slotmark.report import report_style
+from slotmark.report.renderers.vega import vega
+from slotmark.site.badges import badge
+from slotmark.site.data import data_of, files_of, runs_of
+from slotmark.site.feed import feed
+from slotmark.site.gathered import Gathered, Page, Progress, Series, gathered
+from slotmark.site.names import of_run
+from slotmark.site.writing import MARK
+from slotmark.versions import slotmark_version
+
+MOST_METRICS = 400
+"""Metrics that the first page has: those that changed lately, then the others in order; all are on a page of their own."""
+
+NEWEST_RUNS = 10
+"""Changes that began with one of so many newest runs of a series are on the first page too, however long ago that was: releases are months apart."""
+
+MOST_CHANGES = 100
+"""Changes that the first page has, the newest."""
+
+MOST_ROWS = 100
+"""Runs that the table of a metric's page has before all are asked for, the newest."""
+
+MOST_VERSIONS = 50
+"""Versions that the first page has of each work, the newest."""
+
+POINTS = 60
+"""Points of a small picture of a metric."""
+
+DAY_NS = 86_400 * 10**9
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What a reader chooses.
+
+    Attributes:
+        title: The site's title.
+        days: Days before the newest run, whose changes are on the first page.
+        store: The store's name in commands to copy.
+        url: Where the site will be, for its feed; empty for nowhere in particular.
+    """
+
+    title: str
+    days: int
+    store: str
+    url: str = ""
+
+
+def pages(store: Store, decisions: Decisions, settings: Settings, progress: Progress) -> Iterator[tuple[str, bytes]]:
+    """Gives the files of a site, with their names.
+
+    Args:
+        store: The store.
+        decisions: What readers decided.
+        settings: What a reader chooses.
+        progress: Called with what is done, of how much, and of what; may raise to stop.
+
+    Raises:
+        StoreError: The store is damaged.
+        RunError: A bench of its runs is unknown.
+    """
+    found = gathered(store, decisions, progress)
+    environment = _environment()
+    common = {"settings": settings, "newest": found.newest_ns, "version": slotmark_version()}
+
+    def page(template: str, to_root: str, **values: object) -> bytes:
+        return environment.get_template(template).render(**common, root=to_root, **values).encode()
+
+    yield MARK, msgspec.json.encode({"site": 1, "slotmark": slotmark_version()}) + b"\n"
+    yield "assets/site.css", (report_style() + _asset("site.css")).encode()
+    yield "assets/site.js", _asset("site.js").encode()
+    yield "assets/vega.js", vega().encode()
+    since = found.newest_ns - settings.days * DAY_NS
+    every = [(one, change) for one in found.pages for change in one.changes]
+    every.sort(key=lambda one: (-one[1].known_ns, -one[1].at_ns, one[0].name))
+    open_ones = [one for one in every if one[1].matters and not one[1].accepted]
+    lately = [(one, change) for one in found.pages for change in one.lately(since, NEWEST_RUNS)]
+    lately.sort(key=lambda one: (-one[1].at_ns, one[1].state != "sure", one[0].name))
+    changed = {one.name for one, _ in lately}
+    ordered = [one for one in found.pages if one.name in changed] + [
+        one for one in found.pages if one.name not in changed
+    ]
+    yield (
+        "index.html",
+        page(
+            "overview.html",
+            "",
+            changes=lately[:MOST_CHANGES],
+            hidden=len(lately) - len(lately[:MOST_CHANGES]),
+            works=_works(found, open_ones),
+            metrics=ordered[:MOST_METRICS],
+            of=len(found.pages),
+            runs=len(found.runs),
+            left_out=found.left_out,
+        ),
+    )
+    yield "metrics/index.html", page("metrics.html", "../", metrics=found.pages)
+    yield "changes.xml", feed(settings, [one for one in every if one[1].state == "sure"], found.newest_ns)
+    states = [change for _, change in lately if change.state == "sure"]
+    yield "badges/changes.svg", badge("sure changes lately", str(len(states)), _worst(states))
+    for name, content in runs_of(found).items():
+        yield f"data/{name}.js", content
+    total = len(found.pages) + len(found.runs)
+    for place, one in enumerate(found.pages):
+        progress(place, total, "metrics")
+        yield f"data/{one.name}.js", data_of(one)
+        yield (
+            f"metrics/{one.name}.html",
+            page("metric.html", "../", page=one, rows=_rows(one), data=[*files_of(one), one.name], most=MOST_ROWS),
+        )
+        of_page = [change for change in one.lately(since, NEWEST_RUNS) if change.state == "sure"]
+        yield f"badges/{one.name}.svg", badge(one.metric.name, _newest(one), _worst(of_page))
+    places = _places(found)
+    for place, (digest, row) in enumerate(found.runs.items()):
+        if place % 100 == 0:
+            progress(len(found.pages) + place, total, "runs")
+        yield f"runs/{of_run(digest)}.html", page("run.html", "../", **_run(places.get(digest, []), digest, row))
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("slotmark.site"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters.update(
+        day=day,
+        number=number,
+        percent=percent,
+        size=size,
+        picture=lambda one: Markup(picture(one)),
+        newest=_newest,
+        word=lambda one: "drift" if one.kind == "drift" else "better" if one.better else "worse",
+        short=of_run,
+    )
+    return environment
+
+
+def _asset(name: str) -> str:
+    return (files("slotmark.site") / "templates" / name).read_text(encoding="utf-8")
+
+
+def day(at_ns: int) -> str:
+    """A time as its day, in UTC."""
+    return datetime.datetime.fromtimestamp(at_ns // 10**9, datetime.UTC).strftime("%Y-%m-%d")
+
+
+def size(change: FoundChange) -> str:
+    """The size of a change, with its interval."""
+    if change.ratio is not None:
+        return change_with_span(change.ratio)
+    return f"{signed(change.delta.estimate)} [{signed_interval(change.delta)}]"
+
+
+def picture(page: Page) -> str:
+    """A small picture of a metric: a line per kind of machine, means of neighbours where there are many runs."""
+    lines = []
+    for place, one in enumerate(page.series):
+        values = one.column.estimates[one.there]
+        chunks = np.array_split(values, min(POINTS, len(values))) if len(values) else []
+        lines.append((place, [float(chunk.mean()) for chunk in chunks]))
+    every = [value for _, line in lines for value in line]
+    low, high = (min(every), max(every)) if every else (0.0, 0.0)
+    reach = high - low or math.inf
+    drawn = "".join(
+        f'<polyline class="m{place % 4}" points="{" ".join(_point(number, len(line), (value - low) / reach) for number, value in enumerate(line))}"/>'
+        for place, line in lines
+        if line
+    )
+    return f'<svg class="small" viewBox="0 0 122 26" aria-hidden="true">{drawn}</svg>'
+
+
+def _point(place: int, count: int, share: float) -> str:
+    across = 1 + 120 * (place / (count - 1) if count > 1 else 0.5)
+    return f"{across:.4g},{24 - 22 * share:.3g}"
+
+
+def _newest(page: Page) -> str:
+    """The newest estimate, with its unit."""
+    last = max(
+        ((whole(one.estimates.rows[one.there[-1]], "at_ns"), one) for one in page.series if len(one.there)),
+        key=lambda one: one[0],
+        default=None,
+    )
+    if last is None:
+        return "-"
+    value = float(last[1].column.estimates[last[1].there[-1]])
+    return f"{number(value)} {page.metric.unit}".strip()
+
+
+def _worst(changes: Sequence[FoundChange]) -> str:
+    """What changes are together: worse where any is, else better, else none."""
+    if any(not one.better for one in changes):
+        return "worse"
+    return "better" if changes else "none"
+
+
+class _Version(msgspec.Struct):
+    """A version of a work: its first and its last run, how many there are, and what changed with it."""
+
+    name: str
+    first_ns: int
+    newest: str
+    runs: int = 0
+    better: int = 0
+    worse: int = 0
+    unsure: int = 0
+
+
+def _works(found: Gathered, changes: Sequence[tuple[Page, FoundChange]]) -> list[tuple[str, list[_Version], int]]:
+    """The versions of each work of a target, the newest first, with how many of older ones aren't among them."""
+    named = {(one.group.bench, one.group.target, one.group.workload): one.work for one in found.pages}
+
+    def work_of(row: dict[str, object]) -> str:
+        key = (str(row["bench"]), str(row["target"]), str(row["workload"]))
+        return ", ".join(filter(None, (str(row["target"] or row["bench"]), named.get(key, ""), str(row["machine"]))))
+
+    works: dict[str, dict[str, _Version]] = {}
+    for digest, row in found.runs.items():
+        work = work_of(row)
+        name = str(row["version"]) or "no version"
+        one = works.setdefault(work, {}).setdefault(name, _Version(name, whole(row, "at_ns"), digest))
+        one.runs += 1
+        one.newest = digest
+    for _, change in changes:
+        row = found.runs.get(change.run)
+        if row is None:
+            continue
+        one = works[work_of(row)][str(row["version"]) or "no version"]
+        if change.state != "sure":
+            one.unsure += 1
+        elif change.better:
+            one.better += 1
+        else:
+            one.worse += 1
+    listed = []
+    for work, versions in works.items():
+        newest = sorted(versions.values(), key=lambda one: -one.first_ns)
+        listed.append((work, newest[:MOST_VERSIONS], max(0, len(newest) - MOST_VERSIONS)))
+    return listed
+
+
+def _rows(page: Page) -> list[tuple[dict[str, object], str, str]]:
+    """The newest runs of a metric: their row of the index, kind of machine, and estimate."""
+    rows = [
+        (one.estimates.rows[place], one.estimates.group.machine, number(float(one.column.estimates[place])))
+        for one in page.series
+        for place in one.there[-MOST_ROWS:]
+    ]
+    return sorted(rows, key=lambda one: (-whole(one[0], "at_ns"), str(one[0]["run"])))[:MOST_ROWS]
+
+
+def _run(places: Sequence[tuple[Page, Series, int]], digest: str, row: dict[str, object]) -> dict[str, object]:
+    """What a run's page shows: its names and facts, its estimates, and the runs before and after it."""
+    estimates: list[tuple[Page, str, FoundChange | None]] = []
+    before = after = ""
+    for page, one, place in places:
+        changed = next((change for change in one.changes if change.run == digest), None)
+        estimates.append((page, number(float(one.column.estimates[place])), changed))
+        rows = one.estimates.rows
+        before = str(rows[place - 1]["run"]) if place else before
+        after = str(rows[place + 1]["run"]) if place + 1 < len(rows) else after
+    facts = row["facts"]
+    assert isinstance(facts, list), "the index has a list of facts"
+    return {
+        "run": row,
+        "facts": [(str(one["name"]), str(one["value"])) for one in facts if one["value"]],
+        "estimates": estimates,
+        "before": before,
+        "after": after,
+    }
+
+
+def _places(found: Gathered) -> dict[str, list[tuple[Page, Series, int]]]:
+    """Where the estimates of each run are."""
+    places: dict[str, list[tuple[Page, Series, int]]] = {}
+    for page in found.pages:
+        for one in page.series:
+            for place in one.there:
+                places.setdefault(str(one.estimates.rows[place]["run"]), []).append((page, one, int(place)))
+    return places

@@ -1,0 +1,152 @@
+"use strict";
+// The search of tables; the chart of a metric, whose data files call slotmark().
+const loaded = { runs: new Map(), metric: null };
+function slotmark(data) {
+  if (data.kind === "runs") loaded.runs.set(data.name, data); else loaded.metric = data;
+}
+
+const search = document.getElementById("search");
+if (search) {
+  const rows = [...document.querySelectorAll("#searched tbody tr")];
+  const texts = rows.map((row) => row.textContent.toLowerCase());
+  search.addEventListener("input", () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    rows.forEach((row, place) => {
+      row.hidden = !words.every((word) => texts[place].includes(word));
+      if (!row.hidden) shown += 1;
+    });
+    document.getElementById("found").textContent = words.length ? `${shown} of ${rows.length}` : "";
+  });
+}
+
+function bytes(text) {
+  const found = atob(text), view = new Uint8Array(found.length);
+  for (let place = 0; place < found.length; place += 1) view[place] = found.charCodeAt(place);
+  return new DataView(view.buffer);
+}
+function column(text, size, read) {
+  const view = bytes(text), found = [];
+  for (let at = 0; at < view.byteLength; at += size) found.push(read(view, at));
+  return found;
+}
+function half(view, at) {
+  const bits = view.getUint16(at, true), sign = bits & 0x8000 ? -1 : 1, power = (bits >> 10) & 31, part = bits & 1023;
+  if (power === 0) return sign * part * 2 ** -24;
+  return power === 31 ? NaN : sign * (1 + part / 1024) * 2 ** (power - 15);
+}
+
+const LETTERS = 16;
+function points(metric) {
+  const found = [];
+  for (const series of metric.series) {
+    const runs = loaded.runs.get(series.of);
+    const places = series.places === "" ? Array.from({ length: series.count }, (_, place) => place)
+      : column(series.places, series.wide ? 4 : 2, (view, at) => (series.wide ? view.getUint32(at, true) : view.getUint16(at, true)));
+    const estimates = column(series.estimates, 4, (view, at) => view.getFloat32(at, true));
+    const reach = column(series.reach, 2, half);
+    places.forEach((place, number) => {
+      const value = estimates[number], share = Math.exp(reach[number]), far = reach[number] * series.unit;
+      found.push({
+        run: runs.runs.slice(place * LETTERS, (place + 1) * LETTERS), at: runs.at[place], version: runs.versions[runs.version[place]],
+        machine: series.machine, value, low: series.log ? value / share : value - far, high: series.log ? value * share : value + far,
+      });
+    });
+  }
+  return found;
+}
+
+const chosen = [];
+function choose(run, machine) {
+  const place = chosen.findIndex((one) => one.run === run);
+  if (place >= 0) chosen.splice(place, 1); else chosen.push({ run, machine });
+  if (chosen.length > 2) chosen.shift();
+  for (const button of document.querySelectorAll(".choose")) {
+    button.setAttribute("aria-pressed", String(chosen.some((one) => one.run === button.dataset.run)));
+  }
+  const box = document.getElementById("pair"), page = JSON.parse(document.getElementById("page").textContent);
+  box.hidden = chosen.length < 2;
+  if (chosen.length < 2) return;
+  const unlike = chosen[0].machine !== chosen[1].machine;
+  const [text, command] = [box.querySelector("p"), box.querySelector("code")];
+  text.textContent = unlike
+    ? "These were measured on different kinds of machines: a comparison of them says nothing about the versions. Choose two of one kind."
+    : "Compares these two, the first as the baseline:";
+  box.querySelector("pre").hidden = document.getElementById("copy").hidden = unlike;
+  command.textContent = `slotmark compare ${chosen.map((one) => `${page.store}/runs/${one.run}*`).join(" ")} -o out`;
+}
+
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+function config() {
+  const ink = dark.matches ? "#d7dae0" : "#22262e", line = dark.matches ? "#3a404b" : "#e3e6eb";
+  return {
+    background: "transparent", font: "inherit", view: { stroke: null },
+    legend: { labelColor: ink, titleColor: ink, labelLimit: 260 },
+    axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line },
+  };
+}
+const COLOURS = ["#1f77b4", "#c0570c", "#7a4ba8", "#1b7340"], COLOURS_DARK = ["#7fb7f0", "#f0a35e", "#c3a1e8", "#7fcf9a"];
+function spec(metric, data) {
+  const machines = metric.series.map((one) => one.machine), colours = dark.matches ? COLOURS_DARK : COLOURS;
+  const scale = { zero: false, padding: 10 };
+  const x = { field: "at", type: "temporal", scale: { type: "utc", padding: 14 }, axis: { title: null, format: "%Y-%m-%d", labelOverlap: true, tickCount: { expr: "max(2, width / 110)" } } };
+  const told = [
+    { field: "version", title: "version" }, { field: "run", title: "run" }, { field: "at", type: "temporal", title: "measured", format: "%Y-%m-%d" },
+    { field: "value", title: metric.unit || "estimate", format: ",.5~g" }, { field: "low", title: "low", format: ",.5~g" }, { field: "high", title: "high", format: ",.5~g" }, { field: "machine", title: "machine" },
+  ];
+  const many = data.length > 800;
+  const legend = machines.length > 1 ? { title: "machine", orient: "bottom", columns: 1 } : null;
+  return {
+    width: "container", height: 300, padding: 4,
+    layer: [
+      { data: { values: metric.changes }, mark: { type: "rule", strokeWidth: 1.5, strokeDash: [5, 3] },
+        encoding: { x: { ...x, field: "at" }, color: { value: dark.matches ? "#aab2bf" : "#59616e" }, tooltip: [{ field: "version", title: "changed with" }, { field: "state", title: "how sure" }] } },
+      { data: { values: data }, mark: { type: "rule", opacity: many ? 0.15 : 0.45 }, encoding: { x, y: { field: "low", type: "quantitative", scale }, y2: { field: "high" }, color: { field: "machine", scale: { domain: machines, range: colours }, legend } } },
+      { data: { values: data }, params: [{ name: "zoom", select: "interval", bind: "scales" }], mark: { type: "point", filled: true, size: many ? 14 : 42, opacity: many ? 0.6 : 0.95, cursor: "pointer" },
+        encoding: { x, y: { field: "value", type: "quantitative", scale, title: metric.unit || null },
+          color: { field: "machine", scale: { domain: machines, range: colours }, legend },
+          shape: { field: "machine", scale: { domain: machines, range: ["circle", "square", "triangle-up", "diamond"] }, legend }, tooltip: told } },
+    ],
+  };
+}
+
+async function draw(metric, data) {
+  const place = document.getElementById("chart"), found = spec(metric, data);
+  const made = await window.vegaEmbed(place, found, { mode: "vega-lite", actions: false, renderer: data.length > 800 ? "canvas" : "svg", config: config(), tooltip: { theme: dark.matches ? "dark" : "light" } });
+  made.view.addEventListener("click", (_, item) => { if (item && item.datum && item.datum.run) choose(item.datum.run, item.datum.machine); });
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  if (!loaded.metric) return;
+  const data = points(loaded.metric);
+  draw(loaded.metric, data);
+  dark.addEventListener("change", () => draw(loaded.metric, data));
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest(".choose");
+    if (button) choose(button.dataset.run, button.dataset.machine);
+  });
+  document.getElementById("copy").addEventListener("click", () => navigator.clipboard?.writeText(document.querySelector("#pair code").textContent));
+  const page = JSON.parse(document.getElementById("page").textContent);
+  if (data.length <= page.most) return;
+  const all = Object.assign(document.createElement("button"), { type: "button", id: "all", textContent: `Show all ${data.length.toLocaleString("en")} runs` });
+  document.getElementById("shown").append(" ", all);
+  all.addEventListener("click", () => {
+    const body = document.querySelector("#runs tbody"), several = loaded.metric.series.length > 1;
+    data.sort((one, other) => other.at - one.at);
+    body.replaceChildren(...data.map((one) => {
+      const row = document.createElement("tr");
+      const link = Object.assign(document.createElement("a"), { href: `../runs/${one.run}.html`, textContent: one.run });
+      const button = Object.assign(document.createElement("button"), { type: "button", className: "choose", textContent: "choose" });
+      button.dataset.run = one.run; button.dataset.machine = one.machine; button.setAttribute("aria-pressed", "false");
+      const texts = [null, new Date(one.at).toISOString().slice(0, 10), one.version, Number(one.value.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4 }), ...(several ? [one.machine] : []), null];
+      texts.forEach((text, number) => {
+        const cell = document.createElement("td");
+        if (number === 0) cell.append(link); else if (number === texts.length - 1) cell.append(button); else cell.textContent = text;
+        if (number === 3) cell.className = "right";
+        row.append(cell);
+      });
+      return row;
+    }));
+    document.getElementById("shown").textContent = `All ${data.length.toLocaleString("en")} runs.`;
+  });
+});

@@ -1,0 +1,285 @@
+"""`slotmark site`: what it writes, from stores with odd names and numbers, and what a browser makes of it."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from slotmark.history import Labels, make_store
+from slotmark.run import open_run
+from slotmark.site.writing import write_site
+from tests.conftest import REPO, bytes_of, slotmark
+from tests.history.made import levels, made
+from tests.made_up_runs import MACHINE
+from tests.pages import opened_page
+
+HOSTILE = '"><script>alert(1)</script>'
+STEP = 15
+"""The run that a change begins with, of 24."""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A step of 12 % in a target's history, and runs of another machine, whose versions and branches have names that are no plain words."""
+    folder = tmp_path_factory.mktemp("made")
+    opened = make_store(folder / "store")
+    for day, level in enumerate(levels(24)):
+        run = made(folder, day, level * (0.88 if day >= STEP else 1), version=f"1.{day}")
+        opened.add([run], Labels(version=f"1.{day}", branch="../../emoji 🙂/'"))
+    other = msgspec.structs.replace(MACHINE, cpu=HOSTILE)
+    for day in range(30, 33):
+        run = made(folder, day, 2000, machine=other, version=HOSTILE)
+        opened.add([run], Labels(version=HOSTILE, ref="--ref"))
+    opened.keep_index()
+    return folder / "store"
+
+
+@pytest.fixture(scope="module")
+def public(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("site") / "public"
+    done = slotmark("site", "--store", store, "-o", out, "--title", "A & B <b>", "--url", "https://example.org/perf")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{out / 'index.html'}\n"
+    return out
+
+
+def page_of(public: Path, metric: str) -> Path:
+    """The page of a metric of the runs that a store of these tests has."""
+    (page,) = (public / "metrics").glob(f"pallas-{metric}-*.html")
+    return page
+
+
+def test_all_links_of_all_pages_lead_somewhere(public: Path) -> None:
+    pages = sorted(public.rglob("*.html"))
+    assert len(pages) > 27
+    checked = 0
+    for page in pages:
+        for link in re.findall(r'(?:href|src)="([^"#]+)"', page.read_text(encoding="utf-8")):
+            assert not re.match(r"[a-z]+:|//", link), link
+            assert (page.parent / link).resolve().is_relative_to(public.resolve())
+            assert (page.parent / link).is_file(), (page, link)
+            checked += 1
+    assert checked > 300
+
+
+def test_names_are_text_everywhere(public: Path) -> None:
+    for file in public.rglob("*"):
+        if file.is_file() and file.name not in ("vega.js", "site.js"):
+            assert "<script>alert" not in file.read_text(encoding="utf-8"), file
+            assert file.name.isascii() and re.fullmatch(r"[a-z0-9.-]+", file.name)
+    assert "A &amp; B &lt;b&gt;" in (public / "index.html").read_text(encoding="utf-8")
+    ET.parse(public / "changes.xml")
+    for badge in (public / "badges").iterdir():
+        ET.parse(badge)
+
+
+def test_the_step_is_on_the_first_page_and_in_the_feed(public: Path) -> None:
+    first = " ".join((public / "index.html").read_text(encoding="utf-8").split())
+    assert "Blocks per second" in first
+    assert "1.14 → 1.15" in first
+    atom = {"a": "http://www.w3.org/2005/Atom"}
+    entries = ET.parse(public / "changes.xml").getroot().findall("a:entry", atom)
+    (entry,) = [one for one in entries if "Blocks per second" in (one.findtext("a:title", "", atom))]
+    link = entry.find("a:link", atom)
+    assert link is not None
+    assert link.get("href", "").startswith("https://example.org/perf/metrics/pallas-blocks-per-s-")
+    assert "worse -1" in entry.findtext("a:title", "", atom)
+
+
+def test_the_same_store_gives_the_same_bytes_and_only_what_changed_is_written(store: Path, tmp_path: Path) -> None:
+    copy, out, again = tmp_path / "store", tmp_path / "public", tmp_path / "again"
+    shutil.copytree(store, copy)
+    assert slotmark("site", "--store", "store", "-o", out, cwd=tmp_path).returncode == 0
+    assert slotmark("site", "--store", "store", "-o", again, cwd=tmp_path).returncode == 0
+    assert bytes_of(out) == bytes_of(again)
+    before = {file: file.stat() for file in out.rglob("*") if file.is_file()}
+    done = slotmark("site", "--store", "store", "-o", out, cwd=tmp_path)
+    assert f"{len(before)} files, 0 of them written" in done.stderr
+    assert {file: file.stat().st_ino for file in before} == {file: one.st_ino for file, one in before.items()}
+    opened = make_store(copy)
+    opened.add([made(tmp_path, 40, 880.0, version="1.40")], Labels(version="1.40"))
+    done = slotmark("site", "--store", "store", "-o", out, cwd=tmp_path)
+    found = re.search(r"([0-9,]+) files, ([0-9,]+) of them written", done.stderr)
+    assert found is not None
+    assert int(found[2]) < int(found[1])
+    vega = out / "assets" / "vega.js"
+    assert vega.stat().st_ino == before[vega].st_ino
+
+
+def test_a_folder_with_something_else_is_left_alone(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "kept.txt").write_text("mine")
+    done = slotmark("site", "--store", store, "-o", tmp_path)
+    assert done.returncode == 2
+    assert "not empty, and no site" in done.stderr
+    assert [one.name for one in tmp_path.iterdir()] == ["kept.txt"]
+
+
+def test_a_full_disk_leaves_the_old_site_whole(store: Path, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "small", small], capture_output=True, check=False
+    ).returncode:
+        pytest.skip("a small disk can't be mounted here: it takes root")
+    try:
+        out = small / "public"
+        assert slotmark("site", "--store", store, "-o", out).returncode == 0
+        before = bytes_of(out)
+        filled = small / "filled"
+        with filled.open("wb") as file:
+            left = os.statvfs(small)
+            file.write(bytes(left.f_bavail * left.f_frsize - 16_384))
+        done = slotmark("site", "--store", store, "-o", out, "--title", "Another")
+        assert done.returncode == 2, done.stderr
+        assert "No space left" in done.stderr and "Make room" in done.stderr
+        assert bytes_of(out) == before
+        assert sorted(one.name for one in small.iterdir() if not one.name.endswith(".lock")) == ["filled", "public"]
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+def test_a_writer_that_stops_leaves_the_old_site_whole(tmp_path: Path) -> None:
+    out = tmp_path / "public"
+    write_site(out, [("site.json", b"{}"), ("a", b"old")])
+
+    def stopped():
+        yield "site.json", b"{}"
+        yield "a", b"new"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_site(out, stopped())
+    assert bytes_of(out) == {"site.json": b"{}", "a": b"old"}
+    # A command that was killed between its two renames: the old site is put back first.
+    out.rename(tmp_path / ".public.old")
+    assert write_site(out, [("site.json", b"{}"), ("a", b"old"), ("b", b"")]).written == 1
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["public"]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["site", "--store", "nowhere"], "no store"),
+        (["site", "--store", "STORE", "--url", "javascript:alert(1)"], "--url"),
+        (["serve", "nowhere"], "has no index.html"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_a_line(store: Path, tmp_path: Path, words: list[str], why: str) -> None:
+    done = slotmark(*(str(store) if one == "STORE" else one for one in words), cwd=tmp_path)
+    assert done.returncode == 2
+    assert why in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "public").exists()
+
+
+def test_serve_shows_a_site_to_this_machine_and_nothing_beside_it(public: Path) -> None:
+    (public.parent / "secret.txt").write_text("not of the site")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "slotmark", "serve", public, "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
+        with urllib.request.urlopen(address) as answer:
+            assert b"<h1>" in answer.read()
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(f"{address}../secret.txt")
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(f"{address}%2e%2e/secret.txt")
+    finally:
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=20)[1]
+    assert process.returncode == 130
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("width", [1280, 700, 400])
+def test_pages_in_a_browser(public: Path, width: int) -> None:
+    metric = page_of(public, "blocks-per-s")
+    (run, *_) = sorted((public / "runs").glob("*.html"))
+    for file in (public / "index.html", public / "metrics" / "index.html", metric, run):
+        with opened_page(file, public, width) as page:
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (file, width)
+            assert page.locator("h1").count() == 1
+            if file == metric:
+                page.wait_for_selector("#chart svg")
+                assert page.locator("#chart svg path[aria-roledescription='point']").count() == 27
+                assert page.locator("#runs tbody tr").count() == 27
+            if file == public / "index.html":
+                page.fill("#search", "blocks per second")
+                shown = page.locator("#searched tbody tr:visible")
+                assert shown.count() >= 1
+                assert "Blocks per second" in shown.first.inner_text()
+
+
+def test_two_runs_are_chosen_by_keyboard_and_by_clicks(public: Path, store: Path) -> None:
+    with opened_page(page_of(public, "blocks-per-s"), public) as page:
+        page.wait_for_selector("#chart svg")
+        buttons = page.locator("#runs tbody tr .choose")
+        # The three newest are of the other machine.
+        for place in (3, 10):
+            buttons.nth(place).focus()
+            page.keyboard.press("Enter")
+        command = page.locator("#pair code").inner_text()
+        runs = [buttons.nth(place).get_attribute("data-run") for place in (3, 10)]
+        assert command == f"slotmark compare {store}/runs/{runs[0]}* {store}/runs/{runs[1]}* -o out"
+        assert page.locator("#pair pre").is_visible()
+        buttons.nth(0).focus()
+        page.keyboard.press("Space")
+        assert "different kinds of machines" in page.locator("#pair p").inner_text()
+        assert not page.locator("#pair pre").is_visible()
+        assert page.locator(".choose[aria-pressed='true']").count() == 2
+        page.locator("#chart svg path[aria-roledescription='point']").first.click(force=True)
+    done = subprocess.run(
+        ["sh", "-c", command.replace("slotmark", f"{sys.executable} -m slotmark").replace(" -o out", "")],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_estimates_of_the_data_are_those_of_the_history(public: Path, store: Path) -> None:
+    """What the script unpacks in the browser, number by number, and the reach of intervals to 0.1 %."""
+    found = json.loads(slotmark("history", "blocks_per_s", "--store", store, "--json").stdout)
+    expected = sorted(level for series in found["series"] for level in series["levels"])
+    with opened_page(page_of(public, "blocks-per-s"), public) as page:
+        drawn = page.evaluate("points(loaded.metric)")
+    assert sorted(one["value"] for one in drawn) == pytest.approx(expected, rel=1e-6)
+    assert all(one["low"] < one["value"] < one["high"] for one in drawn)
+    rows = {
+        entry.stem[:16]: msgspec.json.decode((store / "estimates").glob("*/" + entry.name).__next__().read_bytes())
+        for entry in (store / "entries").iterdir()
+    }
+    for one in drawn:
+        (estimate,) = [each for each in rows[one["run"]]["estimates"] if each["metric"] == "blocks_per_s"]
+        reach = 1.959964 * estimate["variance"] ** 0.5
+        assert one["high"] / one["value"] - 1 == pytest.approx(reach, rel=0.02)
+
+
+def test_the_published_releases_are_a_site(shared: Path, tmp_path: Path) -> None:
+    script = REPO / "examples" / "history" / "releases.py"
+    reports = tmp_path / "reports"
+    reports.mkdir()
+    for name in ("release-10.5.0.value-only", "release-10.6.2.value-only", "release-10.2.1.value-only"):
+        shutil.copy(shared / "published" / "releases" / f"{name}.json", reports)
+    subprocess.run([sys.executable, script, reports, tmp_path / "store"], check=True, capture_output=True)
+    done = slotmark("site", "--store", tmp_path / "store", "-o", tmp_path / "public")
+    assert done.returncode == 0, done.stderr
+    first = (tmp_path / "public" / "index.html").read_text(encoding="utf-8")
+    assert "value-only, 52 hosts" in first
+    run = open_run(next((tmp_path / "store" / "runs").iterdir()))
+    assert run.manifest.bench == "published"

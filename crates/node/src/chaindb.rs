@@ -12,9 +12,12 @@ use slotmark_chain::rule::Rule;
 use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::header::{Leader, check_header};
+use slotmark_praos::outputs::{Outputs, SettledTip};
+use slotmark_praos::stake::Stake;
 use slotmark_praos::state::{ChainState, Outlook, Undo};
 
 use crate::error::NodeError;
+use crate::ledger::LedgerSet;
 use crate::store::{Store, StoredBlock};
 pub use selection::{Adopted, Selection, Switch};
 pub use view::View;
@@ -97,6 +100,8 @@ pub struct ChainDb {
     chain: VecDeque<Hash32>,
     /// The ledger at the chain's tip.
     ledger: ChainState,
+    /// Keeps the unspent outputs up to the last settled block; None where the ledger has the changes since the genesis.
+    set: Option<Arc<LedgerSet>>,
     decoder: Decoder,
     with_scripts: bool,
 }
@@ -110,10 +115,16 @@ impl ChainDb {
         genesis: Arc<Genesis>,
         store: Arc<Store>,
         mut volatile: Vec<Arc<StoredBlock>>,
+        set: Option<Arc<LedgerSet>>,
         with_scripts: bool,
     ) -> Result<Self, NodeError> {
         let mut ledger = ChainState::new(Some(&genesis));
         let mut decoder = Decoder::new();
+        // The block up to which the set has everything, where that isn't reached yet.
+        let mut behind = set.as_ref().and_then(|set| set.tip());
+        if let (Some(set), None) = (&set, behind) {
+            keep_in(set, &mut ledger)?;
+        }
         for index in 0..store.settled_len() {
             let damaged = || {
                 let expected = "a Conway block that fits the genesis; remove the database folder to fetch the chain anew";
@@ -122,9 +133,32 @@ impl ChainDb {
             let block = store.settled(index)?.ok_or_else(damaged)?;
             let decoded = decoder.decode(&block.bytes).map_err(|_| damaged())?;
             let body_bytes = u64::from(decoded.body.end - decoded.body.start);
-            let step = ledger.step(&decoded.header, body_bytes, Some(&decoded)).map_err(|_| damaged())?;
+            let step = if behind.is_some() {
+                // The set has the block's changes already; the rest of the ledger is made again.
+                ledger.step(&decoded.header, body_bytes, Some(&decoded))
+            } else {
+                let (step, undo) = ledger.step_with_undo(&decoded.header, body_bytes, Some(&decoded));
+                ledger.settle(SettledTip { slot: block.slot, hash: block.hash }, undo);
+                step
+            };
+            let step = step.map_err(|_| damaged())?;
             genesis.sound()?;
             step.outcome.result().map_err(|_| damaged())?;
+            if let Some(set) = &set {
+                set.sound()?;
+                if behind.is_some_and(|tip| tip.hash == block.hash) {
+                    behind = None;
+                    keep_in(set, &mut ledger)?;
+                }
+            }
+        }
+        if let (Some(set), Some(tip)) = (&set, behind) {
+            let what = format!(
+                "a set of unspent outputs after the block {} of slot {}, which the chain doesn't have",
+                hex::encode(tip.hash),
+                tip.slot
+            );
+            return Err(set.damaged(what, "a settled block of the chain"));
         }
         let root_tip = ledger.tip();
         let root = root_tip.map_or(ORIGIN, |tip| hash_of(&tip.point));
@@ -139,6 +173,7 @@ impl ChainDb {
             root_children: Vec::new(),
             chain: VecDeque::new(),
             ledger,
+            set,
             decoder,
             with_scripts,
         };
@@ -153,6 +188,25 @@ impl ChainDb {
             }
         }
         Ok(db)
+    }
+
+    /// Checks that everything that was looked up could be read, and that all that is settled was written.
+    ///
+    /// # Errors
+    /// Something couldn't.
+    pub fn sound(&self) -> Result<(), NodeError> {
+        self.genesis.sound()?;
+        self.set.as_ref().map_or(Ok(()), |set| set.sound())
+    }
+
+    /// Makes the set of unspent outputs durable.
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub fn snapshot(&self) -> Result<(), NodeError> {
+        let Some(set) = &self.set else { return Ok(()) };
+        set.snapshot();
+        set.sound()
     }
 
     /// The ledger at the tip.
@@ -310,6 +364,16 @@ impl ChainDb {
             entry.has_block = true;
         }
     }
+}
+
+/// Has a set keep the unspent outputs of a ledger, which must be as many.
+fn keep_in(set: &Arc<LedgerSet>, ledger: &mut ChainState) -> Result<(), NodeError> {
+    let (found, expected) = (set.count(), ledger.stake().map_or(0, Stake::unspent_outputs) as u64);
+    if found != expected {
+        return Err(set.damaged(format!("{found} unspent outputs"), &format!("{expected}, as the chain makes them")));
+    }
+    ledger.keep_outputs_in(Arc::clone(set) as Arc<dyn Outputs>);
+    Ok(())
 }
 
 /// The hash before a header; [`ORIGIN`] before the first one, which states none: a header that states that hash isn't the first.

@@ -35,6 +35,8 @@ pub struct Settings {
     pub resources_every: Duration,
     /// Longest time that a peer may ask for no header; None for no limit.
     pub chain_sync_idle: Option<Duration>,
+    /// Slots between snapshots of the ledger.
+    pub snapshot_slots: u64,
     /// The history of eras.
     pub eras: Eras,
     /// The protocol parameters, encoded as local clients get them.
@@ -55,6 +57,7 @@ struct File {
     trace_option_node_name: Option<String>,
     trace_option_resource_frequency: Option<u64>,
     chain_sync_idle_timeout: Option<u64>,
+    snapshot_interval: Option<u64>,
     #[serde(flatten)]
     others: serde_json::Map<String, Value>,
 }
@@ -147,6 +150,8 @@ impl Settings {
             }
         };
         let magic = genesis.shelley.network_magic;
+        // As cardano-node: twice k.
+        let snapshot_slots = file.snapshot_interval.unwrap_or(2 * genesis.shelley.security_parameter).max(1);
         let ledger = genesis.ledger.as_ref();
         let ledger = ledger.ok_or_else(|| NodeError::content(config, "no Alonzo genesis file", "one beside Shelley's"))?;
         let network = ledger.network;
@@ -164,6 +169,7 @@ impl Settings {
                 .chain_sync_idle_timeout
                 .map_or(Some(3_373), |seconds| (seconds > 0).then_some(seconds))
                 .map(Duration::from_secs),
+            snapshot_slots,
             eras,
             parameters,
         })

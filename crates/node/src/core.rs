@@ -155,14 +155,14 @@ impl Core {
         self.last_slot = self.clock.slot_at(now_ns());
         loop {
             match events.next(|| self.wait()) {
-                Some(Event::Stop) => return Ok(()),
+                Some(Event::Stop) => return self.db.snapshot(),
                 Some(event) => self.event(event)?,
                 None => {}
             }
             self.slot()?;
             self.look_again();
             self.decide();
-            self.db.genesis().sound()?;
+            self.db.sound()?;
         }
     }
 
@@ -303,7 +303,7 @@ impl Core {
         let environment = Environment { slot, network: Some(self.settings.network), parameters: outlook.parameters.as_deref() };
         let rules = Rules { stake, environment, with_scripts: !self.options.no_scripts };
         let done = run(&mut self.mempool, &rules, outlook.max_body_bytes);
-        self.db.genesis().sound()?;
+        self.db.sound()?;
         Ok(Some(done))
     }
 }

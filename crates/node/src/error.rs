@@ -18,6 +18,10 @@ pub enum NodeError {
     Write { path: PathBuf, source: io::Error },
     #[error("{path}: {what}: expected {expected}.")]
     Content { path: PathBuf, what: String, expected: String },
+    #[error(
+        "{path}: the set of unspent outputs can't be read or written ({reason}). Check that the disk isn't full and that you may write there; what was settled before is kept."
+    )]
+    Set { path: PathBuf, reason: String },
     #[error("{path}: {source}.")]
     Envelope { path: PathBuf, source: EnvelopeError },
     #[error(transparent)]

@@ -2,7 +2,7 @@
 //!
 //! `core` is a thread that owns the chain and decides everything; `network` is a thread of connections, which only frames
 //! messages and keeps the protocols' limits. They talk by events and commands. What both read is the `store` of blocks; what
-//! both write is the `log`. `chaindb` is the tree of headers and the ledger at the chain's tip, `mempool` what waits for a
+//! both write is the `log`. `chaindb` is the tree of headers and the ledger at the chain's tip, `ledger` the set of unspent outputs below it, `mempool` what waits for a
 //! block, `forge` makes one. `config`, `options` and `clock` are what a node is started with.
 
 mod chaindb;
@@ -13,6 +13,7 @@ mod eras;
 mod error;
 mod forge;
 mod inbox;
+mod ledger;
 mod log;
 mod mempool;
 mod network;
@@ -37,6 +38,7 @@ use config::{Credentials, Settings, prepare, read_topology};
 use core::{Core, Event};
 use error::NodeError;
 use inbox::{Events, Rank};
+use ledger::LedgerSet;
 use log::Log;
 use network::{Bounds, Network};
 use options::{Command, Leak, Options, Prepare, Run};
@@ -68,8 +70,12 @@ fn run(options: Arc<Run>) -> Result<(), NodeError> {
     let chunk_slots = CHUNK_K * settings.genesis.shelley.security_parameter;
     let (store, volatile) = Store::open(&options.database_path, settings.magic, chunk_slots)?;
     let store = Arc::new(store);
-    let db = ChainDb::open(Arc::clone(&settings.genesis), Arc::clone(&store), volatile, !options.no_scripts)?;
     resources::log_for_ever(&log, settings.resources_every);
+    let set = match options.ledger {
+        Some(backend) => Some(LedgerSet::open(&options.database_path, backend, &settings.genesis, &log, settings.snapshot_slots)?),
+        None => None,
+    };
+    let db = ChainDb::open(Arc::clone(&settings.genesis), Arc::clone(&store), volatile, set, !options.no_scripts)?;
     if let Some(Leak(bytes)) = options.leak {
         leak(bytes);
     }

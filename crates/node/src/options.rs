@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use slotmark_replay::Backend;
 
 /// A small Praos block producer.
 #[derive(Parser, Debug)]
@@ -54,6 +55,10 @@ pub struct Run {
     /// Ledger base that `prepare` made: the Shelley genesis isn't read, and what it holds is looked up there.
     #[arg(long)]
     pub ledger_base: Option<PathBuf>,
+    /// Keep the unspent outputs after the last settled block in this store, in a folder `ledger` of the database; without it the node has only the changes
+    /// since the genesis, in memory.
+    #[arg(long, value_name = "STORE")]
+    pub ledger: Option<Backend>,
     /// Address to listen on, and to connect from.
     #[arg(long, default_value = "0.0.0.0")]
     pub host_addr: IpAddr,

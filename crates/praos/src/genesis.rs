@@ -7,6 +7,7 @@ use std::sync::Arc;
 use slotmark_chain::Hash32;
 use slotmark_chain::block::Hash28;
 use slotmark_chain::hash::blake2b_256;
+use slotmark_ledger::{EncodedOutput, encode_output};
 use slotmark_network::byron::Byron;
 use slotmark_network::{GenesisError, Network, Parameters, Ratio, Shelley, genesis_beside};
 
@@ -94,6 +95,15 @@ impl Genesis {
     pub fn lovelace(&self) -> u64 {
         let of_base = self.base.as_ref().map_or(0, |base| base.lovelace());
         self.funds.iter().fold(of_base, |sum, (_, lovelace)| sum.saturating_add(*lovelace))
+    }
+
+    /// Its unspent outputs in ascending order of the ids of their transactions, each with its id; all indexes are 0.
+    pub fn outputs(&self) -> impl Iterator<Item = (Hash32, EncodedOutput)> {
+        let mut funds: Vec<_> =
+            self.funds.iter().map(|(address, lovelace)| (blake2b_256(&[address]), encode_output(address, *lovelace))).collect();
+        funds.sort_unstable_by_key(|(id, _)| *id);
+        let of_base = self.base.iter().flat_map(|base| base.all_outputs());
+        funds.into_iter().chain(of_base.map(|(id, address, lovelace)| (id, encode_output(&address, lovelace))))
     }
 
     /// Checks that every entry looked up in its base could be read: see [`Base::sound`].

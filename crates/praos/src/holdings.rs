@@ -1,4 +1,4 @@
-//! Unspent outputs and stake accounts: those of a [`Base`], and the changes since.
+//! Unspent outputs and stake accounts: those of a [`Base`], or outputs of a set that is kept elsewhere, and the changes since.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -9,9 +9,9 @@ use slotmark_chain::block::{Credential, Hash28};
 use slotmark_ledger::{EncodedOutput, encode_output};
 
 use crate::base::Base;
+use crate::outputs::{Outputs, SettledChanges, SettledTip, owner_of};
 
-/// The place of an output: its transaction's id and its index.
-pub(crate) type Place = (Hash32, u64);
+pub(crate) use crate::outputs::Place;
 
 /// An unspent output.
 struct Unspent {
@@ -64,7 +64,7 @@ impl Owner {
 pub(crate) struct Journal(Vec<Change>);
 
 enum Change {
-    Added(Place),
+    Added(Place, EncodedOutput),
     Spent(Place, Unspent),
     /// A credential has a number from here on.
     Numbered(Credential),
@@ -78,9 +78,11 @@ enum Change {
 #[derive(Default)]
 pub(crate) struct Holdings {
     base: Option<Arc<Base>>,
-    /// Ids of the base's outputs that are spent.
-    spent: HashSet<Hash32>,
-    /// Outputs that the base doesn't have.
+    /// Keeps the outputs after the last settled block, in place of the base.
+    set: Option<Arc<dyn Outputs>>,
+    /// Outputs of the set or the base that are spent.
+    spent: HashSet<Place>,
+    /// Outputs that neither has.
     unspent: HashMap<Place, Unspent>,
     /// Accounts that the base doesn't have, and those of the base that something was looked up for: they are kept here from then on.
     accounts: Vec<Account>,
@@ -112,7 +114,7 @@ impl Holdings {
     pub(crate) fn undo(&mut self, journal: Journal) {
         for change in journal.0.into_iter().rev() {
             match change {
-                Change::Added(place) => drop(self.take(&place)),
+                Change::Added(place, _) => drop(self.take(&place)),
                 Change::Spent(place, unspent) => self.give_back(place, unspent),
                 Change::Numbered(credential) => self.forget(&credential),
                 Change::Account(number, registered, pool) => {
@@ -130,39 +132,98 @@ impl Holdings {
         }
     }
 
+    /// Has the outputs of all changes so far kept in a set, which has exactly these.
+    pub(crate) fn keep_in(&mut self, set: Arc<dyn Outputs>) {
+        (self.spent, self.unspent) = (HashSet::new(), HashMap::new());
+        self.set = Some(set);
+    }
+
+    /// Hands the changes of the first block that isn't settled to the set.
+    pub(crate) fn settle(&mut self, tip: SettledTip, journal: Journal) {
+        let Some(set) = &self.set else { return };
+        let mut made: HashMap<Place, EncodedOutput> = HashMap::new();
+        let mut spent = Vec::new();
+        for change in journal.0 {
+            match change {
+                Change::Added(place, encoded) => {
+                    // One that isn't unspent any more was spent since: in the set it is, and spent above it.
+                    if self.unspent.remove(&place).is_none() {
+                        self.spent.insert(place);
+                    }
+                    made.insert(place, encoded);
+                }
+                Change::Spent(place, _) => {
+                    self.spent.remove(&place);
+                    if made.remove(&place).is_none() {
+                        spent.push(place);
+                    }
+                }
+                Change::Numbered(_) | Change::Account(..) | Change::Left(..) => {}
+            }
+        }
+        set.settle(tip, SettledChanges { spent, made: made.into_iter().collect() });
+    }
+
     /// Returns the number of unspent outputs.
     pub(crate) fn len(&self) -> usize {
-        self.base.as_ref().map_or(0, |base| base.outputs() as usize) - self.spent.len() + self.unspent.len()
+        let settled = match &self.set {
+            Some(set) => set.count(),
+            None => self.base.as_ref().map_or(0, |base| base.outputs()),
+        };
+        settled as usize - self.spent.len() + self.unspent.len()
     }
 
     /// An unspent output.
     pub(crate) fn output(&self, place: &Place) -> Option<EncodedOutput> {
-        match self.unspent.get(place) {
-            Some(unspent) => Some(unspent.encoded.clone()),
-            None => self.output_of_base(place).map(|(address, lovelace)| encode_output(&address, lovelace)),
-        }
+        self.unspent.get(place).map(|unspent| unspent.encoded.clone()).or_else(|| self.settled_output(place))
     }
 
     /// All unspent outputs, in no order.
     pub(crate) fn outputs(&self) -> impl Iterator<Item = (Hash32, u64, EncodedOutput)> {
-        let of_base = self.base.iter().flat_map(|base| base.all_outputs()).filter(|(id, ..)| !self.spent.contains(id));
-        self.added_outputs().chain(of_base.map(|(id, address, lovelace)| (id, 0, encode_output(&address, lovelace))))
+        let of_base = self.base.iter().filter(|_| self.set.is_none()).flat_map(|base| base.all_outputs());
+        let of_base = of_base.filter(|(id, ..)| !self.spent.contains(&(*id, 0)));
+        let of_base = of_base.map(|(id, address, lovelace)| (id, 0, encode_output(&address, lovelace)));
+        self.added_outputs().chain(of_base).chain(self.outputs_of_set(|_| true))
     }
 
-    /// Returns the unspent outputs that the base doesn't have.
+    /// Returns the unspent outputs that neither the set nor the base has.
     pub(crate) fn added_outputs(&self) -> impl Iterator<Item = (Hash32, u64, EncodedOutput)> {
         self.unspent.iter().map(|((id, index), unspent)| (*id, *index, unspent.encoded.clone()))
     }
 
-    /// The address and the lovelace of an output of the base that isn't spent.
-    pub(crate) fn output_of_base(&self, (id, index): &Place) -> Option<(Vec<u8>, u64)> {
-        let base = self.base.as_ref().filter(|_| *index == 0 && !self.spent.contains(id))?;
-        base.output(id)
+    /// Returns the unspent outputs of the set that are wanted; none without a set.
+    pub(crate) fn outputs_of_set(&self, is_wanted: impl Fn(&[u8]) -> bool) -> Vec<(Hash32, u64, EncodedOutput)> {
+        let mut found = Vec::new();
+        if let Some(set) = &self.set {
+            set.each(&mut |place, encoded| {
+                if is_wanted(encoded) && !self.spent.contains(&place) {
+                    found.push((place.0, place.1, encoded.into()));
+                }
+            });
+        }
+        found
+    }
+
+    /// Returns whether a set keeps the outputs.
+    pub(crate) fn has_set(&self) -> bool {
+        self.set.is_some()
+    }
+
+    /// An output of the set or the base that isn't spent.
+    pub(crate) fn settled_output(&self, place: &Place) -> Option<EncodedOutput> {
+        if self.spent.contains(place) {
+            return None;
+        }
+        if let Some(set) = &self.set {
+            return set.get(place);
+        }
+        let (address, lovelace) = self.base.as_ref().filter(|_| place.1 == 0)?.output(&place.0)?;
+        Some(encode_output(&address, lovelace))
     }
 
     /// Adds an output, whose stake counts for an account.
     pub(crate) fn add(&mut self, place: Place, account: Option<u32>, lovelace: u64, encoded: EncodedOutput) {
-        self.note(Change::Added(place));
+        self.note(Change::Added(place, encoded.clone()));
         let unspent = Unspent { account, lovelace, encoded };
         self.count(&unspent);
         self.unspent.insert(place, unspent);
@@ -179,13 +240,14 @@ impl Holdings {
         let unspent = match self.unspent.remove(place) {
             Some(unspent) => unspent,
             None => {
-                let (address, lovelace) = self.output_of_base(place)?;
-                self.spent.insert(place.0);
-                let account = match Owner::of(&address) {
+                let encoded = self.settled_output(place)?;
+                let (owner, lovelace) = owner_of(&encoded)?;
+                self.spent.insert(*place);
+                let account = match owner {
                     Owner::Account(credential) => Some(self.account(credential)),
                     Owner::Pointer | Owner::Nobody => None,
                 };
-                Unspent { account, lovelace, encoded: encode_output(&address, lovelace) }
+                Unspent { account, lovelace, encoded }
             }
         };
         if let Some(account) = unspent.account {
@@ -197,7 +259,7 @@ impl Holdings {
 
     fn give_back(&mut self, place: Place, unspent: Unspent) {
         self.count(&unspent);
-        if place.1 != 0 || !self.spent.remove(&place.0) {
+        if !self.spent.remove(&place) {
             self.unspent.insert(place, unspent);
         }
     }

@@ -19,6 +19,7 @@ use slotmark_network::Ratio;
 use crate::genesis::Genesis;
 use crate::header::{Leader, PoolStake};
 use crate::holdings::{Holdings, Journal, Owner, Place};
+use crate::outputs::{Outputs, SettledTip};
 
 /// The stake that counts for the lottery of an epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -144,6 +145,16 @@ impl Stake {
         (self.holdings, self.next_mark) = (holdings, next_mark);
     }
 
+    /// Has the outputs as they are now kept in a set, which has exactly these.
+    pub(crate) fn keep_outputs_in(&mut self, set: Arc<dyn Outputs>) {
+        self.holdings.keep_in(set);
+    }
+
+    /// Hands the changes of the first block that isn't settled to the set of outputs.
+    pub(crate) fn settle(&mut self, tip: SettledTip, journal: Journal) {
+        self.holdings.settle(tip, journal);
+    }
+
     /// Returns the number of unspent outputs.
     pub fn unspent_outputs(&self) -> usize {
         self.holdings.len()
@@ -163,12 +174,12 @@ impl Stake {
     pub fn unspent_at(&self, addresses: &HashSet<Vec<u8>>) -> impl Iterator<Item = (Hash32, u64, EncodedOutput)> {
         let is_wanted = |encoded: &[u8]| decode_output(encoded).is_ok_and(|output| addresses.contains(output.address.of(encoded)));
         let added = self.holdings.added_outputs().filter(move |(.., encoded)| is_wanted(encoded));
-        // A genesis has an address once, and the output's place follows from it.
-        let of_base = addresses.iter().filter_map(|address| {
+        // A genesis has an address once, and the output's place follows from it. A set is looked through.
+        let of_base = addresses.iter().filter(|_| !self.holdings.has_set()).filter_map(|address| {
             let id = blake2b_256(&[address]);
-            Some((id, 0, self.holdings.output_of_base(&(id, 0)).map(|(address, lovelace)| encode_output(&address, lovelace))?))
+            Some((id, 0, self.holdings.settled_output(&(id, 0))?))
         });
-        added.chain(of_base)
+        added.chain(of_base).chain(self.holdings.outputs_of_set(is_wanted))
     }
 
     /// Returns the number of accounts that delegate to a pool.

@@ -13,6 +13,7 @@ use crate::genesis::Genesis;
 use crate::header::{Leader, Surroundings, contribution};
 use crate::holdings::Journal;
 use crate::nonce::{Nonce, Nonces, settling_slots};
+use crate::outputs::{Outputs, SettledTip};
 use crate::overlay::{SlotOwner, slot_owner};
 use crate::rule::{Outcome, Rule};
 use crate::stake::{Distribution, Stake};
@@ -233,6 +234,20 @@ impl ChainState {
                 stake.undo(before, undo.journal);
             }
             network.stake = stake;
+        }
+    }
+
+    /// Has the unspent outputs as they are now kept in a set, which has exactly these.
+    pub fn keep_outputs_in(&mut self, set: Arc<dyn Outputs>) {
+        if let Some(stake) = self.stake_mut() {
+            stake.keep_outputs_in(set);
+        }
+    }
+
+    /// Settles a block, the first that isn't: it can't be taken back any more, and the set of outputs takes its changes in.
+    pub fn settle(&mut self, tip: SettledTip, undo: Undo) {
+        if let Some(stake) = self.stake_mut() {
+            stake.settle(tip, undo.journal);
         }
     }
 

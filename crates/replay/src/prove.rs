@@ -395,8 +395,8 @@ mod tests {
             None
         }
 
-        fn digest(&self) -> Result<[u8; 32], StoreError> {
-            self.store.digest()
+        fn each(&self, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
+            self.store.each(take)
         }
     }
 

@@ -47,8 +47,8 @@ pub use digest::SourceDigest;
 pub use ingest::{HostFrom, IngestError, Progress, Reading, Source, Surveyed, ingest, merge, read, survey};
 pub use log::Elsewhere;
 pub use messages::{
-    Address, AnyTransactions, Block, Body, Connection, Datum, Form, Ledger, MempoolSize, Message, Out, Peer, Point, SelectView, Slot,
-    Thread, Tip, Transaction, TransactionList, Transactions, Version, forms, hex, namespaces,
+    Address, AnyTransactions, Block, Body, Connection, Datum, EnclosedTime, Form, Ledger, MempoolSize, Message, Out, Peer, Point,
+    SelectView, Slot, Snapshot, Thread, Tip, Transaction, TransactionList, Transactions, Version, forms, hex, namespaces,
 };
 pub use reason::Reason;
 #[cfg(feature = "ingest")]

@@ -6,6 +6,7 @@ use slotmark_chain::Hash32;
 use slotmark_chain::block::{DecodeError, body_is_proven};
 use slotmark_chain::rule::{Outcome, Rule};
 use slotmark_praos::check::check_transactions;
+use slotmark_praos::outputs::SettledTip;
 use slotmark_praos::state::Undo;
 
 use super::{ChainDb, View};
@@ -123,7 +124,7 @@ impl ChainDb {
     fn apply(&mut self, hash: &Hash32, new: bool) -> Result<Result<(), String>, NodeError> {
         let Some(block) = self.point(hash).and_then(|point| self.store.block(&point)) else { return Ok(Err("it is not here".into())) };
         let checked = self.step(&block.bytes, new);
-        self.genesis.sound()?;
+        self.sound()?;
         let (checked, undo) = match checked {
             Ok(checked) => checked,
             Err(error) => return Ok(Err(error.to_string())),
@@ -188,6 +189,10 @@ impl ChainDb {
             let siblings = std::mem::take(&mut self.root_children);
             let tip = self.tip_of(&hash);
             let entry = self.entries.remove(&hash).expect("an entry of the chain");
+            if let Some(undo) = entry.undo {
+                self.ledger.settle(SettledTip { slot: entry.view.slot, hash }, undo);
+                self.sound()?;
+            }
             (self.root, self.root_tip, self.root_state, self.root_children) = (hash, tip, entry.state, entry.children);
             let mut open: Vec<Hash32> = siblings.into_iter().filter(|sibling| *sibling != hash).collect();
             while let Some(hash) = open.pop() {

@@ -111,7 +111,7 @@ impl Core {
             }
             _ => return Ok(Err("a message that only a node sends".into())),
         };
-        self.db.genesis().sound()?; // what couldn't be looked up is missing from an answer
+        self.db.sound()?; // what couldn't be looked up is missing from an answer
         if let Some(state) = self.peers.get(&peer) {
             state.send(Message::Local(reply));
         }

@@ -103,7 +103,14 @@ impl Core {
                 let addresses: HashSet<Vec<u8>> = set(decoder, |decoder| Ok(decoder.bytes()?.to_vec()))?.into_iter().collect();
                 put_unspent(out, self.db.ledger().stake().into_iter().flat_map(|stake| stake.unspent_at(&addresses)))?;
             }
-            7 => put_unspent(out, self.db.ledger().stake().into_iter().flat_map(Stake::all_unspent))?,
+            7 => {
+                let stake = self.db.ledger().stake();
+                // Known before all of them are read.
+                if stake.is_some_and(|stake| stake.unspent_outputs() > MAX_OUTPUTS) {
+                    return Err(too_many_outputs());
+                }
+                put_unspent(out, stake.into_iter().flat_map(Stake::all_unspent))?;
+            }
             15 => {
                 let places = set(decoder, |decoder| {
                     decoder.array()?;
@@ -142,7 +149,7 @@ fn put_unspent(out: &mut Vec<u8>, found: impl Iterator<Item = (Hash32, u64, Enco
     let found = found.take(MAX_OUTPUTS + 1).map(|(id, index, output)| ((id, index), output));
     let found: BTreeMap<(Hash32, u64), EncodedOutput> = found.collect();
     if found.len() > MAX_OUTPUTS {
-        return Err(MessageError::Malformed(format!("its answer would have more than {MAX_OUTPUTS} outputs")));
+        return Err(too_many_outputs());
     }
     out.map(found.len());
     for ((id, index), output) in found {
@@ -152,6 +159,10 @@ fn put_unspent(out: &mut Vec<u8>, found: impl Iterator<Item = (Hash32, u64, Enco
         out.extend_from_slice(&output);
     }
     Ok(())
+}
+
+fn too_many_outputs() -> MessageError {
+    MessageError::Malformed(format!("its answer would have more than {MAX_OUTPUTS} outputs"))
 }
 
 /// Appends the pools that have stake, as shares of what there is: with their lovelace and its sum, or without as up to version 20.

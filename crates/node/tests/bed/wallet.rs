@@ -13,8 +13,8 @@ const SET: Tag = Tag::new(258);
 /// A pool's funds: one output at one address.
 #[derive(Clone)]
 pub struct Wallet<'b> {
-    bed: &'b Bed,
-    pool: usize,
+    pub bed: &'b Bed,
+    pub pool: usize,
     /// The transaction that made the output, whose index is 0.
     pub made_by: [u8; 32],
     lovelace: u64,

@@ -1,5 +1,6 @@
 //! A B+ tree in a memory-mapped file: LMDB.
 
+use std::fs;
 use std::path::Path;
 
 use heed::types::Bytes;
@@ -12,6 +13,8 @@ use crate::place::Place;
 /// Addresses that are set aside for the file: more than the largest set takes; none of it is memory until it is used.
 const MAP_BYTES: usize = 256 << 30;
 const KEPT: &[u8] = b"kept";
+/// Pages at the end of a file that may be missing.
+const UNWRITTEN_PAGES: u64 = 4;
 
 impl From<heed::Error> for StoreError {
     fn from(error: heed::Error) -> Self {
@@ -45,6 +48,7 @@ impl Lmdb {
         unsafe { options.flags(EnvFlags::NO_READ_AHEAD) };
         // SAFETY: the file is changed through LMDB alone, which locks it against other processes.
         let environment = unsafe { options.open(folder) }?;
+        check_length(&environment, &folder.join("data.mdb"))?;
         let mut writing = environment.write_txn()?;
         let outputs = environment.create_database(&mut writing, Some("outputs"))?;
         let facts = environment.create_database(&mut writing, Some("facts"))?;
@@ -56,6 +60,23 @@ impl Lmdb {
     fn view(&self) -> Result<&RoTxn<'static, WithoutTls>, StoreError> {
         self.view.as_ref().ok_or_else(|| StoreError("a change to it failed before".to_owned()))
     }
+}
+
+/// Checks that a file has all pages that it states: the kernel ends a process that reads beyond the end of a mapped file.
+///
+/// A few pages at the end may never have been written, since the change that took them gave them back: they are added, empty.
+fn check_length(environment: &Env<WithoutTls>, path: &Path) -> Result<(), StoreError> {
+    let (info, page) = (environment.info(), rustix::param::page_size() as u64);
+    let expected = (info.last_page_number as u64 + 1) * page;
+    let bytes = fs::metadata(path)?.len();
+    // One that was just made has nothing yet.
+    if bytes >= expected || info.last_txn_id == 0 {
+        return Ok(());
+    }
+    if expected - bytes > UNWRITTEN_PAGES * page {
+        return Err(StoreError(format!("data.mdb is cut: {bytes} bytes, expected {expected}")));
+    }
+    Ok(fs::OpenOptions::new().write(true).open(path)?.set_len(expected)?)
 }
 
 impl Disk for Lmdb {

@@ -1,9 +1,8 @@
 //! The set in a hash map.
 
 use hashbrown::HashMap;
-use slotmark_chain::Hash32;
 
-use super::{Backend, Digest, Entry, Reader, Store, StoreError, Tip};
+use super::{Backend, Entry, Reader, Store, StoreError, Tip};
 use crate::changes::Changes;
 use crate::place::Place;
 
@@ -65,13 +64,10 @@ impl Store for Memory {
         None
     }
 
-    fn digest(&self) -> Result<Hash32, StoreError> {
+    fn each(&self, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
         let mut entries: Vec<_> = self.0.iter().collect();
         entries.sort_unstable_by_key(|(place, _)| **place);
-        let mut digest = Digest::new();
-        for (place, entry) in entries {
-            digest.add(&place.0, entry);
-        }
-        Ok(digest.finish())
+        entries.into_iter().for_each(|(place, entry)| take(&place.0, entry));
+        Ok(())
     }
 }

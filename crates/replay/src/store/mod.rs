@@ -52,7 +52,7 @@ pub struct Tip {
 }
 
 /// A set of unspent outputs.
-pub trait Store {
+pub trait Store: Send {
     /// The output at a place; None where there is none.
     ///
     /// # Errors
@@ -108,7 +108,17 @@ pub trait Store {
     ///
     /// # Errors
     /// It can't be read.
-    fn digest(&self) -> Result<Hash32, StoreError>;
+    fn digest(&self) -> Result<Hash32, StoreError> {
+        let mut digest = Digest::new();
+        self.each(&mut |place, entry| digest.add(place, entry))?;
+        Ok(digest.finish())
+    }
+
+    /// Calls `take` with the bytes of every place and its output, in ascending order of places. Everything must be flushed or written.
+    ///
+    /// # Errors
+    /// It can't be read.
+    fn each(&self, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError>;
 }
 
 /// A reader of a set, for a thread of its own. Where the store has snapshots, it has one, which later writes don't change.

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
-use slotmark_chain::Hash32;
 
-use super::{Digest, Entry, Reader, Store, StoreError, Tip, folder_bytes};
+use super::{Entry, Reader, Store, StoreError, Tip, folder_bytes};
 use crate::changes::Changes;
 use crate::error::ReplayError;
 use crate::place::Place;
@@ -49,7 +48,7 @@ impl Kept {
 }
 
 /// Keys and values on disk that change in one step.
-pub(super) trait Disk {
+pub(super) trait Disk: Send {
     /// The output at a place.
     fn get(&self, place: &Place) -> Result<Option<Entry>, StoreError>;
 
@@ -175,10 +174,8 @@ impl<D: Disk> Store for OnDisk<D> {
         Some(folder_bytes(&self.folder))
     }
 
-    fn digest(&self) -> Result<Hash32, StoreError> {
-        let mut digest = Digest::new();
-        self.disk.each(&mut |place, entry| digest.add(place, entry))?;
-        Ok(digest.finish())
+    fn each(&self, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
+        self.disk.each(take)
     }
 }
 

@@ -310,6 +310,46 @@ impl<'a> Datum<'a> for SelectView {
     }
 }
 
+/// The beginning or the end of something that takes time (`enclosedTime`).
+#[derive(Clone, Copy, Debug)]
+pub enum EnclosedTime {
+    /// It begins.
+    Begin,
+    /// It ends, after so many seconds.
+    End(f64),
+}
+
+impl<'a> Datum<'a> for EnclosedTime {
+    fn write(&self, out: &mut impl Out) {
+        match self {
+            Self::Begin => out.put(b"{\"tag\":\"RisingEdge\"}"),
+            Self::End(seconds) => {
+                out.put(b"{\"contents\":");
+                out.real(*seconds);
+                out.put(b",\"tag\":\"FallingEdgeWith\"}");
+            }
+        }
+    }
+
+    fn value(&self) -> Value<'a> {
+        Value::Null
+    }
+}
+
+/// A ledger snapshot, of which a log line has nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot;
+
+impl<'a> Datum<'a> for Snapshot {
+    fn write(&self, out: &mut impl Out) {
+        out.put(b"{\"kind\":\"snapshot\"}");
+    }
+
+    fn value(&self) -> Value<'a> {
+        Value::Null
+    }
+}
+
 /// Writes bytes in hex into twice as many.
 pub fn hex(bytes: &[u8], text: &mut [u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";

@@ -25,7 +25,10 @@ mod values;
 pub use body::{Address, Block, Body, Connection, Ledger, Slot, Transactions, Version};
 #[cfg(feature = "ingest")]
 pub(crate) use form::Made;
-pub use form::{AnyTransactions, Datum, Form, MempoolSize, Out, Peer, Point, SelectView, Thread, Tip, Transaction, TransactionList, hex};
+pub use form::{
+    AnyTransactions, Datum, EnclosedTime, Form, MempoolSize, Out, Peer, Point, SelectView, Snapshot, Thread, Tip, Transaction,
+    TransactionList, hex,
+};
 use names::Names;
 #[cfg(test)]
 pub(crate) use values::RESOURCES;
@@ -223,9 +226,11 @@ messages! {
     }
     /// A snapshot of the ledger was written.
     LedgerSnapshot {
-        names: ["ChainDB.LedgerEvent.TookSnapshot", "ChainDB.LedgerEvent.Snapshot.TookSnapshot"];
+        names: ["ChainDB.LedgerEvent.Snapshot.TookSnapshot", "ChainDB.LedgerEvent.TookSnapshot"];
         kinds: ["TookSnapshot", "TraceLedgerEvent.TookSnapshot", "TraceSnapshotEvent.TookSnapshot"];
         row: Slot "ledger_snapshot" {};
+        /// When it begins, and again when it is written.
+        form: TookSnapshot Info (on "102") { "enclosedTime": time, "kind" = "TookSnapshot", "snapshot": snapshot, "tip": tip };
     }
     /// Size of the ledger.
     LedgerMetrics {

@@ -13,8 +13,9 @@ import duckdb
 import pytest
 
 import slotmark as slotmark_package
-from slotmark.benches.ledger.memory_limit import limited as limited_memory
 from slotmark.errors import PlatformError
+from slotmark.measure.limits import Limits
+from slotmark.measure.limits import limited as limited_memory
 from slotmark.metrics.analysis import Analysis
 from slotmark.run import open_run
 from slotmark.threads import threads_left, threads_needed
@@ -267,7 +268,7 @@ def test_a_command_that_the_kernel_ends_for_its_memory_leaves_what_the_next_one_
 ) -> None:
     """As in a container. A limit on addresses, as of `ulimit -v`, is another: there a command gets an error, and names it."""
     try:
-        group = limited_memory(48 << 20)
+        group = limited_memory(Limits(memory_bytes=48 << 20), "--memory-limit")
     except PlatformError as error:
         pytest.skip(str(error))
     words = [sys.executable, "-m", "slotmark", "compare", *map(str, pair), "-o", "report"]

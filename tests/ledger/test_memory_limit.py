@@ -14,8 +14,8 @@ import pytest
 
 from slotmark import open_run
 from slotmark.benches.ledger.engine import program
-from slotmark.benches.ledger.memory_limit import limited
 from slotmark.errors import PlatformError, TargetError
+from slotmark.measure.limits import Limits, limited
 from tests.conftest import REPO, slotmark
 
 LIMIT = 44_000_000
@@ -34,7 +34,7 @@ HOARD = f"exec {sys.executable} -c 'held = bytearray(400 << 20)'"
 def _limits() -> None:
     try:
         program()
-        limited(LIMIT)
+        limited(Limits(memory_bytes=LIMIT), "--memory-limit")
     except (TargetError, PlatformError) as error:
         pytest.skip(str(error))
 

@@ -9,7 +9,6 @@ import pytest
 
 from slotmark import open_run
 from slotmark.benches.ledger import store_work
-from slotmark.benches.ledger.memory_limit import limited
 from slotmark.benches.ledger.request import StoresRequest
 from slotmark.benches.ledger.store_work import OF_A_BATCH, program, read_work
 from slotmark.benches.ledger.stores import run, works_of
@@ -18,6 +17,7 @@ from slotmark.compare import compare
 from slotmark.compare.growth import growth
 from slotmark.compare.plan import plan
 from slotmark.errors import ArgumentError, ComparisonError, PlatformError, RunError, TargetError
+from slotmark.measure.limits import Limits, limited
 from slotmark.metrics import samples
 from slotmark.options import whole_number
 from slotmark.run import Run
@@ -121,7 +121,7 @@ def test_the_same_work_in_a_pipeline_gives_the_same_answers_and_other_sizes_show
 @pytest.mark.parametrize("limit", [200_000_000])
 def test_with_a_memory_limit_the_page_cache_is_counted(limit: int, tmp_path: Path) -> None:
     try:
-        limited(limit)
+        limited(Limits(memory_bytes=limit), "--memory-limit")
     except PlatformError as error:
         pytest.skip(str(error))
     (one,) = measured(tmp_path / "runs", stores=["lsm"], rounds=1, memory_limit_bytes=limit)

@@ -19,6 +19,7 @@ FOLDER = "/var/tmp/slotmark"
 """The folder in which run directories are made on a machine that the file names no folder for."""
 
 Port = Annotated[int, msgspec.Meta(ge=1, le=65_535)]
+Cpus = Annotated[float, msgspec.Meta(ge=0, le=10_000)]
 
 
 class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,7 +34,8 @@ class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         node: The node that a live cluster runs there; empty for the one of ``--node``.
         arguments: More words of its command line.
         backend: One of the backends of its recipe; empty for the node's own choice.
-        memory: The most memory that it may write to, as ``4GiB``; empty for no limit.
+        memory: The most memory that it may have, its page cache included, as ``4GiB``; empty for no limit.
+        cpus: The most processors that it may use, in time on all of them; 0 for no limit.
         processors: The numbers of those that it may run on; empty for all.
     """
 
@@ -46,6 +48,7 @@ class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     arguments: list[str] = []
     backend: str = ""
     memory: str = ""
+    cpus: Cpus = 0.0
     processors: list[int] = []
 
     def over(self, every: "Wanted") -> "Wanted":

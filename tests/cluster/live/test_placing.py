@@ -66,22 +66,13 @@ def test_hosts_run_what_the_bed_names_within_their_limits(bed: Path, tmp_path: P
     assert "node-0 has a node, and --node names one too" in other.stderr
 
 
-def test_a_node_that_takes_more_than_its_limit_dies_of_it(bed: Path, tmp_path: Path) -> None:
-    """The limit is the kernel's: a stand-in that takes 256 MiB at its start can't."""
-    recipe = stand_in_recipe(tmp_path, HOSTS)
-    (bed / "hosts.toml").write_text(f'[all]\nnode = "{recipe}"\n[node-1]\narguments = ["--eats"]\nmemory = "128MiB"\n')
-    done = slotmark("cluster", "run", bed, "-o", tmp_path / "live", *OPTIONS)
-    assert done.returncode == 2, done.stderr
-    assert "node-1 ended by itself" in done.stderr
-    assert "MemoryError" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("[node-7]\nmemory = '1GiB'", "the bed has no host 'node-7'"),
         ("[node-1]\nmemroy = '1GiB'", "unknown field"),
         ("[node-1]\nmemory = '4000GiB'", "expected 16 MiB at least, and no more than"),
+        ("[node-1]\ncpus = 0.001", "node-1: cpus 0.001: expected 0.01 at least"),
         ("[node-1]\nmemory = 'much'", "expected a number and a unit of size"),
         ("[node-1]\nprocessors = [4095]", "this machine has no processor 4095"),
         ("[node-1]\nbackend = 'lsm'", "slotmark has no backend 'lsm': its node.toml has none"),

@@ -14,7 +14,6 @@ from slotmark import _core
 from slotmark.benches.ledger.db_analyser import Work, node_config
 from slotmark.benches.ledger.engine import genesis_files
 from slotmark.benches.ledger.invocation import prepare
-from slotmark.benches.ledger.memory_limit import limited, unlimited
 from slotmark.benches.ledger.request import Request
 from slotmark.benches.ledger.runs import (
     BENCH,
@@ -29,6 +28,7 @@ from slotmark.benches.ledger.session import Blocks, Failure, Measured, Round, Sc
 from slotmark.benches.ledger.targets import Program, commands, engines, refuse_same_names
 from slotmark.errors import RunError
 from slotmark.measure import session
+from slotmark.measure.limits import Limits, limited
 from slotmark.measure.manifest import NewRun, refuse_others, write_runs, written
 from slotmark.measure.process import refuse_without_linux
 from slotmark.measure.session import OnStep
@@ -75,7 +75,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         SlotmarkError: Something that the user can mend; no run folder was written.
     """
     refuse_without_linux("ledger run")
-    way = unlimited if request.memory_limit_bytes is None else limited(request.memory_limit_bytes)
+    way = limited(Limits(memory_bytes=request.memory_limit_bytes), "--memory-limit")
     machine, started = machine_facts(), utc_now()
     chain = str(request.chain)
     window = _core.chain_window(chain, "origin", request.blocks)

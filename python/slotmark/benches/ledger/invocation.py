@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 
 from slotmark.benches.ledger.engine import PROGRAM, program
-from slotmark.benches.ledger.memory_limit import Limited
 from slotmark.benches.ledger.reading import Source, read_file
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import ImportFileError, TargetError
+from slotmark.measure.limits import Limited
 from slotmark.measure.process import how_ended, last_words_in, nothing_left, peak_bytes, refuse_endless, running
 from slotmark.temporary import FolderForAWhile, temporary_file
 
@@ -56,8 +56,8 @@ def invoke(
         state.mkdir()
         db = _database(Path(folder) / "db", chain, snapshots=target.from_snapshot)
         words = target.command(chain=chain, out=out, state=state, db=db, blocks=blocks, prepared=prepared)
-        with limited() as before:
-            wall_ns, peak = run_once(target.name, words, before, timeout_s)
+        with limited() as group:
+            wall_ns, peak = run_once(target.name, words, group.words, timeout_s)
         if not out.is_file():
             raise TargetError(
                 f"{target.name}: it ended well and wrote nothing to {{out}}. See docs/replay.md for what it is to write."

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from slotmark.benches.ledger.invocation import invoke
-from slotmark.benches.ledger.memory_limit import Limited
 from slotmark.benches.ledger.recorded import Recorded, from_slot
 from slotmark.benches.ledger.runs import Process, blocks_table, process_of
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import RunError, TargetError
 from slotmark.measure import session
+from slotmark.measure.limits import Limited
 from slotmark.measure.session import OnStep, Turns
 
 Measured = session.Measured[str, Process]

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from slotmark.benches.ledger.invocation import run_once
-from slotmark.benches.ledger.memory_limit import Limited
 from slotmark.errors import TargetError
+from slotmark.measure.limits import Limited
 from slotmark.measure.process import answer, how_ended, last_words
 from slotmark.measure.shipped import built_program
 from slotmark.temporary import FolderForAWhile
@@ -139,8 +139,8 @@ def work(given: Work, scratch: Path, timeout_s: float, limited: Limited, *, grou
             *("--seed", str(given.seed), *(["--pipelined"] if given.pipelined else [])),
             *(["--grouped"] if grouped else []),
         ]
-        with limited() as before:
-            wall_ns, _ = run_once(given.name, words, before, timeout_s)
+        with limited() as group:
+            wall_ns, _ = run_once(given.name, words, group.words, timeout_s)
         return read_work(given.name, out.read_bytes(), wall_ns, given.batches)
 
 

@@ -9,13 +9,13 @@ import msgspec
 import pyarrow as pa
 
 from slotmark.benches.ledger.engine import refuse_unknown_store
-from slotmark.benches.ledger.memory_limit import Limited, limited, unlimited
 from slotmark.benches.ledger.request import StoresRequest
 from slotmark.benches.ledger.scratch import scratch_below
 from slotmark.benches.ledger.store_work import OF_A_BATCH, DiskReads, Work, Worked, disk_reads, prove, work
 from slotmark.benches.ledger.tables import BATCHES, STORE_PROCESS
 from slotmark.errors import ArgumentError, TargetError
 from slotmark.measure import session
+from slotmark.measure.limits import Limited, Limits, limited
 from slotmark.measure.manifest import NewRun, refuse_others, write_runs
 from slotmark.measure.process import refuse_without_linux
 from slotmark.measure.session import OnStep, Turns
@@ -74,7 +74,7 @@ def run(request: StoresRequest, on_remark: Callable[[str], None], on_step: OnSte
     """
     refuse_without_linux("ledger stores")
     works = works_of(request)
-    way = unlimited if request.memory_limit_bytes is None else limited(request.memory_limit_bytes)
+    way = limited(Limits(memory_bytes=request.memory_limit_bytes), "--memory-limit")
     places = [request.out / _run_name(name, number) for number in range(1, request.rounds + 1) for name in works]
     if not request.resume:
         for place in places:

@@ -75,6 +75,7 @@ class Followed:
         first_line: The first line of its log; None where there is none yet.
         understood: Whether a line of its log is in a form that ingest reads.
         ended: How its node ended by itself, in words; empty where it runs.
+        at_limit: Its limit of memory, where the kernel ended it for that; else empty.
         started: When its node was started.
         starts: How often it was started.
         short_lives: How often it ended by itself soon after its start, one after the other.
@@ -87,7 +88,7 @@ class Followed:
         self.ready = False
         self.first_line: str | None = None
         self.understood = False
-        self.ended = ""
+        self.ended = self.at_limit = ""
         self.started, self.starts = time.monotonic(), 1
         self.short_lives = 0
         self.given_up = False
@@ -100,11 +101,16 @@ class Followed:
             self.tip = look.tips[-1]
         self.ready, self.first_line, self.understood = look.ready, look.first_line, look.understood
         if look.starts == self.starts:
-            self.ended = look.ended
+            self.ended, self.at_limit = look.ended, look.at_limit
 
     def restarted(self) -> None:
         """Its node was started again."""
         self.ended, self.started, self.starts = "", time.monotonic(), self.starts + 1
+
+    @property
+    def how(self) -> str:
+        """Who ended its node, which ended."""
+        return f"was ended by the kernel at its limit of {self.at_limit}" if self.at_limit else "ended by itself"
 
     def look(self) -> Sequence[Tip]:
         """Gives the tips that are new."""
@@ -417,7 +423,7 @@ class Cluster:
         for name, host in self._hosts.items():
             if not host.ended or host.given_up:
                 continue
-            words = f"{name} ended by itself: {host.ended}"
+            words = f"{name} {host.how}: {host.ended}"
             self.warnings.append(catalogue("cluster").warning("node_died", name, words=host.ended))
             self._on_remark(words)  # a user who reads it may stop the run: the warning is kept by then
             short = time.monotonic() - host.started < _SHORT_LIFE_S

@@ -18,7 +18,7 @@ from slotmark.benches.cluster.live.elsewhere import Reach, site_of
 from slotmark.benches.cluster.live.launching import WanStatistics, in_all
 from slotmark.benches.cluster.live.memory import Memory, memory_left
 from slotmark.benches.cluster.live.part import Part, Sampled, ShortMemoryError
-from slotmark.benches.cluster.live.placing import asked, host_nodes, hosts_file
+from slotmark.benches.cluster.live.placing import asked, host_nodes, hosts_file, limits_of
 from slotmark.benches.cluster.live.plan import Request
 from slotmark.benches.cluster.live.rundir import make_rundir
 from slotmark.benches.cluster.live.sampling import busyness
@@ -209,6 +209,7 @@ def _measured_here(
         "node": listed(list(dict.fromkeys(one.given for one in site.placed.values()))),
         "network": site.network,
         "asked for, s": request.seconds,
+        **limits_of(site.placed),
         **({ROUND: request.turn.round} if request.turn else {}),
         **({MIXED: list(request.nodes)} if request.sides else {}),
     }
@@ -242,7 +243,7 @@ def _measured_here(
     found += own.warnings
     observed |= own.observed
     tables = {**_of_machines(sampled), **own.tables}
-    if request.sides or hosts_file(request).is_file():
+    if request.sides or hosts_file(request).is_file() or any(one.limits for one in site.placed.values()):
         tables["host_nodes"] = host_nodes(site.placed)
     if loaded:
         tables |= loaded.tables

@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import time
@@ -16,8 +15,14 @@ import msgspec
 from slotmark.benches.cluster.bed import Host
 from slotmark.benches.cluster.live.nodes import Node
 from slotmark.errors import ServerError, TargetError
+from slotmark.measure.limits import Group, Limits
 from slotmark.measure.process import children_group, ending, first_line, how_ended, last_words, stat_fields
 from slotmark.measure.shipped import built_program
+from slotmark.numbers import mebibytes
+
+NO_LIMITS, NO_GROUP = Limits(), Group()
+
+AT_LIMIT_REMEDY = "Give it more memory, by --memory or in hosts.toml"
 
 MARK = "SLOTMARK_CLUSTER"
 """The variable by which processes of a live cluster are known: the conductor's process id and when it was started."""
@@ -246,15 +251,18 @@ class Running:
         folder: Path,
         places: Mapping[str, str],
         wan: Wan | None,
-        memory_bytes: int | None = None,
+        limits: Limits = NO_LIMITS,
+        group: Group = NO_GROUP,
         processors: Sequence[int] = (),
     ) -> None:
-        self._memory_bytes, self._processors = memory_bytes, processors
+        self._limits, self._group, self._processors = limits, group, processors
+        self._kills = group.kills
         self.host = host
         self.folder = folder
         self.starts = 0
         self._producer = host.pool is not None
-        self._command = [*(wan.inside(host.name) if wan else []), *node.command(places, producer=self._producer)]
+        inside = wan.inside(host.name) if wan else []
+        self._command = [*group.words, *inside, *node.command(places, producer=self._producer)]
         self._environment = node.environment(places, producer=self._producer)
         self._name = node.name
         self.start()
@@ -266,10 +274,6 @@ class Running:
                 self.process = spawn(
                     self._command, self.folder, out, errors, self._environment, processors=self._processors
                 )
-                if self._memory_bytes is not None:
-                    limit = self._memory_bytes, self._memory_bytes
-                    with suppress(ProcessLookupError):  # it has ended
-                        resource.prlimit(self.process.pid, resource.RLIMIT_DATA, limit)
             except OSError as error:
                 raise TargetError(
                     f"--node {self._name}: {self._command[0]} can't be started ({error.strerror}). Check the command."
@@ -296,7 +300,20 @@ class Running:
 
     def last_words(self) -> str:
         """Its end in words, and its last lines: those of its standard error, or where there are none of its log."""
-        return ending(self.process.wait(), self.folder / "stderr", self.log)
+        words = ending(self.process.wait(), self.folder / "stderr", self.log)
+        return f"{words}. {AT_LIMIT_REMEDY}" if self.ended_at_limit else words
+
+    @property
+    def ended_at_limit(self) -> str:
+        """Its limit of memory in words, where the kernel ended it for that; else empty."""
+        if self.process.returncode != -signal.SIGKILL or self._group.kills <= self._kills:
+            return ""
+        return mebibytes(self._limits.memory_bytes or 0)
+
+    @property
+    def cache_bytes(self) -> int | None:
+        """Page cache that it filled; None where that isn't counted."""
+        return self._group.cache_bytes
 
 
 def stop_nodes(nodes: Sequence[Running], grace_s: float, on_wait: Callable[[int], None]) -> list[Running]:

@@ -43,6 +43,7 @@ from slotmark.benches.cluster.live.waking import Waking, read_delays
 from slotmark.benches.cluster.live.watching import LogEnd, Tip
 from slotmark.benches.cluster.live.workload import Generator
 from slotmark.errors import TargetError
+from slotmark.measure.limits import limited
 from slotmark.numbers import mebibytes
 from slotmark.warnings import Warning
 from slotmark.words import listed
@@ -86,6 +87,7 @@ class HostLook(msgspec.Struct, frozen=True):
         understood: Whether a line is in a form that ingest reads.
         ended: How its node ended by itself, in words; empty where it runs.
         starts: How often it was started.
+        at_limit: Its limit of memory, where the kernel ended it for that; else empty.
     """
 
     tips: list[Tip]
@@ -94,6 +96,7 @@ class HostLook(msgspec.Struct, frozen=True):
     understood: bool
     ended: str
     starts: int
+    at_limit: str = ""
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -245,7 +248,9 @@ class Part:
             self.check_memory()
             own = self._setup.placed[host.name]
             folder = self.folder / host.name
-            node = Running(own.node, host, folder, self._places(host), self._wan, own.memory_bytes, own.processors)
+            group = self._stack.enter_context(limited(own.limits, f"{host.name}: --memory, --cpus")())
+            places = self._places(host)
+            node = Running(own.node, host, folder, places, self._wan, own.limits, group, own.processors)
             self._nodes[host.name] = node
             self._logs[host.name] = LogEnd(node.log, own.node.recipe.tip, own.node.recipe.ready_text)
 
@@ -271,7 +276,8 @@ class Part:
         ):
             self._ready.add(name)
         last_words = "" if ended is None else node.last_words()
-        return HostLook(tips, name in self._ready, log.first_line, log.understood, last_words, node.starts)
+        at_limit = "" if ended is None else node.ended_at_limit
+        return HostLook(tips, name in self._ready, log.first_line, log.understood, last_words, node.starts, at_limit)
 
     def _load_look(self, generator: Generator) -> Load:
         ended = generator.last_words() if generator.ended else ""

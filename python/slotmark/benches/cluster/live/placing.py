@@ -13,9 +13,11 @@ import pyarrow as pa
 from slotmark.benches.cluster.bed import Bed, Host
 from slotmark.benches.cluster.live.memory import memory_left
 from slotmark.benches.cluster.live.nodes import Node, resolve_node
-from slotmark.benches.cluster.live.plan import Request
+from slotmark.benches.cluster.live.plan import LEAST_BYTES, LEAST_CPUS, Request
 from slotmark.engine.hosts import ALL, Wanted, entries
-from slotmark.errors import BedError, TargetError, did_you_mean
+from slotmark.errors import ArgumentError, BedError, TargetError, did_you_mean
+from slotmark.measure.limits import Limits, limited
+from slotmark.numbers import plain
 from slotmark.options import memory_bytes
 from slotmark.words import listed
 
@@ -25,9 +27,6 @@ FILE = "hosts.toml"
 DEFAULT = "slotmark"
 """The node where nothing names one."""
 
-LEAST_BYTES = 16 << 20
-"""No node starts with less memory."""
-
 SCHEMA = pa.schema(
     [
         ("host", pa.string()),
@@ -35,6 +34,7 @@ SCHEMA = pa.schema(
         ("node", pa.string()),
         ("backend", pa.string()),
         ("memory_bytes", pa.int64()),
+        ("cpus", pa.float64()),
         ("processors", pa.string()),
     ]
 )
@@ -50,7 +50,7 @@ class Placed(msgspec.Struct, frozen=True):
         node: The node.
         settings: What changes in the host's configuration.
         backend: Which backend that chooses; empty for the node's own choice.
-        memory_bytes: The most memory that it may write to; None for no limit.
+        limits: On its memory and its processors.
         processors: Those that it may run on; empty for all.
     """
 
@@ -59,7 +59,7 @@ class Placed(msgspec.Struct, frozen=True):
     node: Node
     settings: Mapping[str, Any]
     backend: str
-    memory_bytes: int | None
+    limits: Limits
     processors: tuple[int, ...]
 
 
@@ -88,7 +88,7 @@ def asked(request: Request, bed: Bed) -> dict[str, Asked]:
     """
     file = hosts_file(request)
     choices = _choices(file, bed) if file.is_file() or request.hosts else {}
-    every = choices.get(ALL, Wanted())
+    every = choices.get(ALL, Wanted()).over(Wanted(memory=request.memory, cpus=request.cpus))
     found = {}
     for host in bed.hosts:
         own = choices.get(host.name, Wanted()).over(every)
@@ -98,7 +98,8 @@ def asked(request: Request, bed: Bed) -> dict[str, Asked]:
             raise BedError(
                 f"{file}: {host.name} has a node, and --node names one too. Leave --node out, or node in the file."
             )
-        found[host.name] = Asked(own, given, side, f"{file}: {host.name}")
+        where = f"{file}: {host.name}" if file.is_file() else f"--memory, --cpus: {host.name}"
+        found[host.name] = Asked(own, given, side, where)
     return found
 
 
@@ -124,8 +125,15 @@ def place(hosts: Mapping[str, Asked]) -> dict[str, Placed]:
     Raises:
         TargetError: There is no such node, it has no such backend, or this machine hasn't the processors.
         ArgumentError: The memory isn't a size, or out of bounds.
+        PlatformError: Nothing can be limited on this machine.
     """
-    return {name: _placed(one.wanted, one.given, one.side, one.where) for name, one in hosts.items()}
+    placed = {name: _placed(one.wanted, one.given, one.side, one.where) for name, one in hosts.items()}
+    tried: dict[Limits, str] = {}
+    for name, one in placed.items():
+        tried.setdefault(one.limits, hosts[name].where)
+    for limits, where in tried.items():
+        limited(limits, where)
+    return placed
 
 
 def _placed(choice: Wanted, given: str, side: str, where: str) -> Placed:
@@ -147,9 +155,25 @@ def _placed(choice: Wanted, given: str, side: str, where: str) -> Placed:
         node=node,
         settings=node.recipe.backends.get(choice.backend, {}),
         backend=choice.backend,
-        memory_bytes=memory_bytes(f"{where}: memory", choice.memory, LEAST_BYTES, memory_left().total_bytes),
+        limits=_limits(choice, where),
         processors=tuple(sorted(set(choice.processors))),
     )
+
+
+def _limits(choice: Wanted, where: str) -> Limits:
+    """The limits of a host. ArgumentError where one isn't a size, or out of bounds."""
+    memory = memory_bytes(f"{where}: memory", choice.memory, LEAST_BYTES, memory_left().total_bytes)
+    if 0 < choice.cpus < LEAST_CPUS:
+        raise ArgumentError(f"{where}: cpus {choice.cpus}: expected {LEAST_CPUS} at least.")
+    return Limits(memory_bytes=memory, cpus=choice.cpus or None)
+
+
+def limits_of(placed: Mapping[str, Placed]) -> dict[str, object]:
+    """Entries of a manifest's parameters: the limits of hosts, each once."""
+    every = [one.limits for one in placed.values()]
+    sizes = ["none" if one.memory_bytes is None else f"{one.memory_bytes:,} bytes" for one in every]
+    cpus = ["none" if one.cpus is None else plain(one.cpus) for one in every]
+    return {"memory limit": listed(sorted(set(sizes))), "processors limit": listed(sorted(set(cpus)))}
 
 
 def host_nodes(placed: Mapping[str, Placed]) -> pa.Table:
@@ -161,7 +185,8 @@ def host_nodes(placed: Mapping[str, Placed]) -> pa.Table:
                 "name": one.name,
                 "node": one.given,
                 "backend": one.backend or None,
-                "memory_bytes": one.memory_bytes,
+                "memory_bytes": one.limits.memory_bytes,
+                "cpus": one.limits.cpus,
                 "processors": ",".join(map(str, one.processors)) or None,
             }
             for host, one in placed.items()

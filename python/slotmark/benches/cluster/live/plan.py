@@ -11,7 +11,7 @@ import msgspec
 from slotmark.benches.cluster.live.nodes import resolve_node
 from slotmark.benches.cluster.sweep import amount
 from slotmark.errors import ArgumentError, BedError, SimulationError
-from slotmark.options import Option, duration_s
+from slotmark.options import Option, duration_s, memory_bytes
 from slotmark.places import Place, Url, place
 
 if TYPE_CHECKING:
@@ -25,6 +25,13 @@ OnLoss = Literal["stop", "go-on"]
 
 OnDeath = Literal["stop", "restart", "go-on"]
 """The end or the continuation of a run in which a node ends by itself."""
+
+
+LEAST_BYTES = 16 << 20
+"""No node starts with less memory."""
+
+LEAST_CPUS, MOST_CPUS = 0.01, 10_000
+"""Limits of processors that the kernel takes, and that make sense."""
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -44,6 +51,23 @@ def _seconds(option: str, text: str) -> float:
 
 def _whole_seconds(option: str, text: str) -> int:
     return round(_seconds(option, text)) if text else 0
+
+
+def _size(option: str, text: str) -> str:
+    """A limit of memory as it was typed; ArgumentError where it isn't a size."""
+    memory_bytes(option, text, LEAST_BYTES)
+    return text
+
+
+def _cpus(option: str, text: str) -> float:
+    """A number of processors. ArgumentError where it isn't one."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not LEAST_CPUS <= number <= MOST_CPUS:
+        raise ArgumentError(f"{option} '{text}': expected a number of processors from {LEAST_CPUS} on, as 1.5.")
+    return number
 
 
 def _nodes(option: str, given: Sequence[str]) -> dict[str, str]:
@@ -129,6 +153,16 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Option("Whether to submit the transactions of the bed's profile.", flags=("--workload/--no-workload",)),
     ] = True
+    memory: Annotated[
+        str,
+        Option("Memory limit of each host, page cache included, as 256MiB; by cgroup.", "SIZE", parse=_size, typed=str),
+    ] = ""
+    cpus: Annotated[
+        float,
+        Option(
+            "Limit of each host on processors, as 1.5: time on all of them; by cgroup.", "N", parse=_cpus, typed=str
+        ),
+    ] = 0.0
     hosts: Annotated[
         Path | None,
         Option("The node and the machine of each host: docs/live.md. By default BED/hosts.toml, if it exists.", "FILE"),

@@ -1,0 +1,282 @@
+"""Limits on the memory and the processors of a process. Memory is limited together with the page cache that it fills, so that a set on disk is read from the disk.
+
+The kernel keeps these limits for a group of processes (cgroups, version 1 or 2). Where groups can be made, as by root, each process has one
+of its own; elsewhere systemd makes it, where the user's manager may (`systemd-run --user --scope`).
+"""
+
+import re
+import secrets
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from slotmark.errors import PlatformError
+from slotmark.numbers import mebibytes, plain
+
+Limited = Callable[[], AbstractContextManager["Group"]]
+"""A way to start one process: a group for it, of which nothing is left at the end."""
+
+_PROBE_S = 30
+
+_PERIOD_US = 100_000
+"""Interval over which the kernel counts the time on processors."""
+
+_REMEDY = (
+    "Run slotmark as root; or, with cgroup v2, as a user in whose session `systemd-run --user --scope true` works and "
+    "whose manager has the controllers memory and cpu."
+)
+
+# Goes into the groups, whose folders stand before --, and then becomes the command: the process id stays the same.
+_ENTER = (
+    "/bin/sh",
+    "-c",
+    'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 126; shift; done; shift; exec "$@"',
+    "sh",
+)
+
+# Waits for the end of a pipe that only slotmark holds: the group goes however slotmark ends. The page cache of version 1 stays charged to
+# a group until it is asked to let go.
+_REMOVE = """
+read -r _
+for folder; do
+  tries=0
+  until rmdir "$folder" || [ ! -d "$folder" ] || [ $((tries += 1)) -gt 600 ]; do
+    for pid in $(cat "$folder/cgroup.procs"); do kill -KILL "$pid"; done
+    [ ! -e "$folder/memory.force_empty" ] || echo 0 >"$folder/memory.force_empty"
+    sleep 0.05
+  done
+done
+"""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """The limits of a process.
+
+    Attributes:
+        memory_bytes: The most memory, its page cache and swap included; None for no limit.
+        cpus: The most processors, in time on all of them; None for no limit.
+    """
+
+    memory_bytes: int | None = None
+    cpus: float | None = None
+
+    def __bool__(self) -> bool:
+        """Whether there is one."""
+        return self.memory_bytes is not None or self.cpus is not None
+
+    @property
+    def quota_us(self) -> int:
+        """Time on processors in :data:`_PERIOD_US`."""
+        return round((self.cpus or 0) * _PERIOD_US)
+
+    def words(self) -> str:
+        """The limits in words, as ``256 MiB, 1.5 processors``."""
+        memory = [] if self.memory_bytes is None else [mebibytes(self.memory_bytes)]
+        return ", ".join([*memory, *([] if self.cpus is None else [f"{plain(self.cpus)} processors"])])
+
+
+class Group(msgspec.Struct, frozen=True):
+    """A group for one process.
+
+    Attributes:
+        words: Words before the process's command.
+        memory: The folder of its limit of memory; None where there is none, or where systemd has it.
+    """
+
+    words: Sequence[str] = ()
+    memory: Path | None = None
+
+    @property
+    def kills(self) -> int:
+        """Returns how often the kernel ended a process of it for want of memory; 0 where that isn't counted."""
+        return self._count(r"^oom_kill (\d+)$", "memory.events", "memory.oom_control") or 0
+
+    @property
+    def cache_bytes(self) -> int | None:
+        """Returns the page cache that its processes filled; None where it isn't counted."""
+        return self._count(r"^(?:total_cache|file) (\d+)$", "memory.stat")
+
+    def _count(self, pattern: str, *names: str) -> int | None:
+        """The number in the first of its files that there is."""
+        for path in [self.memory / name for name in names] if self.memory else []:
+            with suppress(OSError):
+                found = re.search(pattern, path.read_text("ascii"), re.MULTILINE)
+                return int(found[1]) if found else None
+        return None
+
+
+@contextmanager
+def unlimited() -> Iterator[Group]:
+    """A process without a limit."""
+    yield Group()
+
+
+def limited(limits: Limits, options: str) -> Limited:
+    """A way to limit processes on this machine, which was tried.
+
+    Args:
+        limits: What is limited; without any, nothing is.
+        options: The options that ask for it, for messages.
+
+    Raises:
+        PlatformError: There is none.
+    """
+    if not limits:
+        return unlimited
+    reasons: list[str] = []
+    for way in _ways(limits):
+        try:
+            with way.group():
+                return way.group
+        except PlatformError as error:
+            reasons.append(str(error))
+    memory = ("-p", f"MemoryMax={limits.memory_bytes}", "-p", "MemorySwapMax=0") if limits.memory_bytes else ()
+    cpus = ("-p", f"CPUQuota={limits.quota_us * 100 // _PERIOD_US}%") if limits.cpus else ()
+    words = ("systemd-run", "--user", "--scope", "--quiet", "--collect", *memory, *cpus, "--")
+    reason = _why_no_scope(words, limits)
+    if reason is None:
+        return lambda: _scope(words)
+    what = " and ".join([*(["memory"] if memory else []), *(["processors"] if cpus else [])])
+    raise PlatformError(
+        f"{options}: no group of processes with limited {what} can be made here ({'; '.join([*reasons, reason])}). {_REMEDY}"
+    )
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """The part of a group that one hierarchy has.
+
+    Attributes:
+        parent: The folder of the group above it.
+        files: What to write to its files.
+        of_swap: What to write to files that only some kernels have.
+        has_memory: Whether it limits memory.
+    """
+
+    parent: Path
+    files: Mapping[str, str]
+    of_swap: Mapping[str, str]
+    has_memory: bool
+
+
+class _Way(msgspec.Struct, frozen=True):
+    """A way to make groups.
+
+    Attributes:
+        parts: Of each group; several with version 1, where each controller may have a hierarchy.
+    """
+
+    parts: Sequence[_Part]
+
+    @contextmanager
+    def group(self) -> Iterator[Group]:
+        """A new group for one process. PlatformError where it can't be made."""
+        name = f"slotmark-{secrets.token_hex(8)}"
+        folders = {part.parent / name: part for part in self.parts}
+        removing = subprocess.Popen(
+            ["/bin/sh", "-c", _REMOVE, "sh", *map(str, folders)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            process_group=0,
+        )
+        try:
+            for folder, part in folders.items():
+                _make(folder, part)
+            memory = next((folder for folder, part in folders.items() if part.has_memory), None)
+            yield Group((*_ENTER, *map(str, folders), "--"), memory)
+        finally:
+            removing.communicate()
+
+
+def _make(folder: Path, part: _Part) -> None:
+    try:
+        folder.mkdir()
+        there = {name: value for name, value in part.of_swap.items() if (folder / name).exists()}
+        for name, value in {**part.files, **there}.items():
+            with (folder / name).open("r+", encoding="ascii") as file:  # a folder that is no group's has no such file
+                file.write(value)
+    except OSError as error:
+        raise PlatformError(f"{part.parent}: {error.strerror}") from error
+
+
+def _ways(limits: Limits) -> Iterator[_Way]:
+    """Yields the ways of this machine to limit what is limited, version 1 first."""
+    v1: dict[str, Path] = {}
+    v2: list[Path] = []
+    for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines():
+        _, folder, kind, options, *_ = line.split(" ")
+        if kind == "cgroup":
+            v1 |= {name: Path(folder) for name in ("memory", "cpu") if name in options.split(",") and name not in v1}
+        elif kind == "cgroup2":
+            v2.append(Path(folder))
+    size, quota = str(limits.memory_bytes), str(limits.quota_us)
+    memory, cpu = limits.memory_bytes is not None, limits.cpus is not None
+    of_swap = {"memory.memsw.limit_in_bytes": size, "memory.swappiness": "0"}
+    of_cpu = {"cpu.cfs_period_us": str(_PERIOD_US), "cpu.cfs_quota_us": quota}
+    if (not memory or "memory" in v1) and (not cpu or "cpu" in v1):
+        yield _Way(
+            [
+                *([_Part(v1["memory"], {"memory.limit_in_bytes": size}, of_swap, has_memory=True)] if memory else []),
+                *([_Part(v1["cpu"], of_cpu, {}, has_memory=False)] if cpu else []),
+            ]
+        )
+    files = {
+        **({"memory.max": size} if memory else {}),
+        **({"cpu.max": f"{quota} {_PERIOD_US}"} if cpu else {}),
+    }
+    for parent in v2:
+        yield _Way([_Part(parent, files, {"memory.swap.max": "0"} if memory else {}, has_memory=memory)])
+
+
+def _why_no_scope(words: Sequence[str], limits: Limits) -> str | None:
+    """The reason why systemd limits nothing here; None where it does: a scope whose manager lacks a controller has no limit, and systemd gives no error."""
+    roots = _v2_roots()
+    if not roots:
+        return "no cgroup v2"
+    own = 'cd "$0$(sed -n s/^0:://p /proc/self/cgroup)" || exit; cat memory.max || echo; cat cpu.max || echo'
+    try:
+        done = subprocess.run(
+            [*words, "/bin/sh", "-c", own, str(roots[0])],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_PROBE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"systemd-run: {getattr(error, 'strerror', None) or 'no answer'}"
+    memory, cpu, *_ = [*done.stdout.splitlines(), "", ""]
+    wrong = [
+        f"the limit is {found or 'not there'}"
+        for found, is_right in (
+            # The kernel rounds down to pages.
+            (
+                memory,
+                limits.memory_bytes is None or (memory.isdigit() and 0 <= limits.memory_bytes - int(memory) < 1 << 16),
+            ),
+            (cpu, limits.cpus is None or _share(cpu) is not None),
+        )
+        if not is_right
+    ]
+    if done.returncode == 0 and not wrong:
+        return None
+    return f"systemd-run: {(wrong or done.stderr.strip().splitlines() or ['it failed'])[-1]}"
+
+
+def _share(cpu_max: str) -> float | None:
+    """The processors that ``cpu.max`` has; None without a limit."""
+    quota, _, period = cpu_max.partition(" ")
+    return int(quota) / int(period) if quota.isdigit() and period.isdigit() else None
+
+
+def _v2_roots() -> list[Path]:
+    mounts = [line.split(" ") for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
+    return [Path(folder) for _, folder, kind, *_ in mounts if kind == "cgroup2"]
+
+
+@contextmanager
+def _scope(words: Sequence[str]) -> Iterator[Group]:
+    yield Group(words)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import ruptures
-from benchmarks.history.planted import NOISES, PLANTS, Planted, Score, planted
+from benchmarks.history.planted import LEAST_AFTER, LEAST_BEFORE, NOISES, PLANTS, STEPS, Planted, Score, planted
 
 from slotmark.statistics.change_points import changes
 from slotmark.statistics.e_divisive import e_divisive
@@ -90,6 +90,7 @@ def main(count: int) -> None:
     print_by("noise", series, {name: found[name] for name in best})
     print_by("plant", series, {name: found[name] for name in best})
     print_waiting([one for one in series if one.plant == "step 2"])
+    print_limit()
 
 
 def scored(series: list[Planted], places: list[list[int]]) -> Score:
@@ -127,6 +128,24 @@ def print_by(what: str, series: list[Planted], found: dict[str, list[list[int]]]
         ]
         if what == "noise":
             print(f"nothing planted, false per 100 runs: {', '.join(each)}")
+
+
+def print_limit(count: int = 4_000) -> None:
+    """Prints how often the place of a step can be known within one run at best: by the likelihood of each place, where noise is normal and all else is known, both levels and that there is one step."""
+    print(
+        "\nplaced within 1 at best (normal noise, both levels known, exactly one step)\n\n| step | placed within 1 |\n| --- | --- |"
+    )
+    for size in STEPS:
+        draws = np.random.default_rng(1)
+        near = 0
+        for _ in range(count):
+            one = planted("normal", f"step {size:g}", draws)
+            at = one.truth[0][0]
+            way = np.sign(one.values[at:].mean() - one.values[:at].mean())
+            # The logarithm of the likelihood of each place, but for what all have in common.
+            gains = np.concatenate([[0.0], np.cumsum(size / 2 - way * one.values)])
+            near += abs(int(gains[LEAST_BEFORE : one.values.size - LEAST_AFTER].argmax()) + LEAST_BEFORE - at) <= 1
+        print(f"| {size:g} | {share(near, count)} |")
 
 
 def print_waiting(series: list[Planted]) -> None:

@@ -180,6 +180,56 @@ fn a_folder_that_is_no_set_of_this_chain_is_refused() {
     }
 }
 
+#[test]
+fn a_full_disk_ends_the_node_with_a_line_and_loses_nothing() {
+    for store in &STORES[1..] {
+        let bed = Bed::new(SHAPE);
+        let place = bed.folder.path().join("node-1/db/ledger");
+        fs::create_dir_all(&place).unwrap();
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=100m", "none"]).arg(&place).status();
+        if !mounted.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: no file system can be mounted here");
+            return;
+        }
+        let _mount = Mount(&place);
+        let filler = place.join("filler");
+        let fill = || assert!(std::io::copy(&mut std::io::repeat(7), &mut fs::File::create(&filler).unwrap()).is_err());
+        // Full from the beginning on.
+        fill();
+        let line = refusal(&bed, store);
+        assert!(line.starts_with(&format!("slotmark-node: db/ledger/{store}")) && line.contains("No space left"), "{line}");
+        fs::remove_file(&filler).unwrap();
+        let mut nodes = vec![bed.start(1, &[], &["--ledger", store])];
+        wait_for("a settled block", &mut nodes, |nodes| nodes[0].tip().filter(|tip| tip.0 > 8));
+        let mut node = nodes.remove(0);
+        // It grows with each block; LMDB takes up the pages again that it has.
+        if *store == "lsm" {
+            fill();
+            let status = node.child.wait().unwrap();
+            assert_eq!(status.code(), Some(2), "{}", node.errors());
+            let errors = node.errors();
+            let line = errors.lines().last().unwrap_or_default();
+            assert!(line.starts_with("slotmark-node: db/ledger/lsm: the set of unspent outputs can't be"), "{errors}");
+            fs::remove_file(&filler).unwrap();
+            let mut nodes = vec![bed.start(1, &[], &["--ledger", store])];
+            wait_for_sockets(&mut nodes);
+            node = nodes.remove(0);
+        }
+        node.stop();
+        let (tip, digest) = of_set(&folder(&bed, 1, store), store);
+        assert_eq!(digest, of_chain(&bed, 1, tip).0, "{store}");
+    }
+}
+
+/// A file system that goes with this.
+struct Mount<'p>(&'p Path);
+
+impl Drop for Mount<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
 fn copy(from: &Path, to: &Path) {
     assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
 }

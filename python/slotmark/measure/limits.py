@@ -64,7 +64,7 @@ class Limits(msgspec.Struct, frozen=True):
     cpus: float | None = None
 
     def __bool__(self) -> bool:
-        """Whether there is one."""
+        """Returns whether there is one."""
         return self.memory_bytes is not None or self.cpus is not None
 
     @property

@@ -68,8 +68,14 @@ def test_a_runs_limits_are_in_its_manifest_and_compared(bed: Path, tmp_path: Pat
     assert [within.manifest.parameters[key] for key in keys] == ["268,435,456 bytes", "1.5"]
     rows = within.table("host_nodes").to_pylist()
     assert {(row["memory_bytes"], row["cpus"]) for row in rows} == {(256 << 20, 1.5)}
-    differs = [str(one) for one in compare([[free], [within]]).warnings if "memory limit" in str(one)]
-    assert differs
+    texts = [one.text for one in compare([[free], [within]]).sides[1].warnings if one.kind == "different"]
+    assert any(
+        "Parameter 'memory limit' differs: none for the baseline, 268,435,456 bytes here" in text for text in texts
+    )
+    usage = within.table("node_usage")
+    assert max(usage["cache_bytes"].to_pylist()) >= 0
+    assert set(free.table("node_usage")["cache_bytes"].to_pylist()) == {None}
+    assert min(usage["major_faults"].to_pylist()) >= 0
 
 
 def test_a_host_that_needs_more_is_named_with_its_limit(bed: Path, tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 //! Stake over a genesis that is held whole, and over a base.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
+use std::sync::Mutex;
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::base::Base;
+use crate::outputs::SettledChanges;
 
 const POOLS: u8 = 4;
 const KEYS: u8 = 6;
@@ -168,6 +170,73 @@ proptest! {
             }
         }
         prop_assert!(genesis[1].sound().is_ok());
+    }
+}
+
+/// A set in memory, as a node's.
+#[derive(Default)]
+struct Kept(Mutex<BTreeMap<Place, EncodedOutput>>);
+
+impl Outputs for Kept {
+    fn get(&self, place: &Place) -> Option<EncodedOutput> {
+        self.0.lock().unwrap().get(place).cloned()
+    }
+
+    fn count(&self) -> u64 {
+        self.0.lock().unwrap().len() as u64
+    }
+
+    fn each(&self, take: &mut dyn FnMut(Place, &[u8])) {
+        self.0.lock().unwrap().iter().for_each(|(place, encoded)| take(*place, encoded));
+    }
+
+    fn settle(&self, _: SettledTip, changes: SettledChanges) {
+        let mut kept = self.0.lock().unwrap();
+        changes.spent.iter().for_each(|place| assert!(kept.remove(place).is_some(), "spent, and not there"));
+        changes.made.into_iter().for_each(|(place, encoded)| assert!(kept.insert(place, encoded).is_none(), "made, and there"));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn outputs_in_a_set_are_those_of_a_ledger_in_memory_whatever_is_settled_or_taken_back(
+        funds in prop::collection::vec((any::<u8>(), 0..40u8, 0..KEYS, 0..1_000_000u64), 0..60),
+        delegators in prop::collection::vec((0..KEYS + 2, 0..POOLS + 2), 0..8),
+        blocks in prop::collection::vec((prop::collection::vec(step(), 0..6), 0..4usize, 0..3usize), 0..30),
+    ) {
+        let genesis = both(&shelley(&funds, &delegators));
+        let mut stakes = [Stake::new(&genesis[0]), Stake::new(&genesis[1])];
+        let set = Arc::new(Kept(Mutex::new(genesis[1].outputs().map(|(id, encoded)| ((id, 0), encoded)).collect())));
+        stakes[1].keep_outputs_in(set.clone());
+        let mut places: BTreeSet<Place> = stakes[0].all_unspent().map(|(id, index, _)| (id, index)).collect();
+        prop_assert_eq!(facts(&stakes[0], &places), facts(&stakes[1], &places));
+        let (mut epoch, mut undos) = (0, VecDeque::new());
+        for (number, (steps, back, settled)) in (0..).zip(&blocks) {
+            let (known, epoch_before) = (places.clone(), epoch);
+            let mut undo = Vec::new();
+            for stake in &mut stakes {
+                (epoch, places) = (epoch_before, known.clone());
+                let outline = stake.without_outputs(None);
+                stake.begin_journal();
+                (100 * number..).zip(steps).for_each(|(number, step)| apply(stake, step, number, &mut epoch, &mut places));
+                undo.push((outline, stake.take_journal()));
+            }
+            prop_assert_eq!(facts(&stakes[0], &places), facts(&stakes[1], &places));
+            undos.push_back((undo, epoch_before, known));
+            for _ in 0..back.saturating_sub(1).min(undos.len()) {
+                let (undo, epoch_then, known) = undos.pop_back().unwrap();
+                stakes.iter_mut().zip(undo).for_each(|(stake, (outline, journal))| stake.undo(outline, journal));
+                epoch = epoch_then;
+                prop_assert_eq!(facts(&stakes[0], &known), facts(&stakes[1], &known));
+            }
+            for _ in 0..(*settled).min(undos.len()) {
+                let (mut undo, ..) = undos.pop_front().unwrap();
+                stakes[1].settle(SettledTip { slot: number, hash: [0; 32] }, undo.pop().unwrap().1);
+                prop_assert_eq!(facts(&stakes[0], &places), facts(&stakes[1], &places));
+            }
+        }
     }
 }
 

@@ -231,6 +231,8 @@ def _measured_here(
         }
     if site.network == "loopback":
         found.append(of_bench.warning("no_latencies"))
+    if own_stores := [host for host, one in site.placed.items() if one.has_own_store]:
+        found.append(of_bench.warning("our_ledger_stores", hosts=listed(own_stores)))
     if statistics:
         observed |= statistics.facts()
         late = statistics.lateness_us

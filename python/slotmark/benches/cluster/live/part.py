@@ -285,7 +285,8 @@ class Part:
 
     def sample(self) -> None:
         """Takes a sample of nodes and of the machine."""
-        self._sampler.sample((name, node.pid) for name, node in self._nodes.items() if node.ended is None)
+        running = ((name, node) for name, node in self._nodes.items() if node.ended is None)
+        self._sampler.sample((name, node.pid, node.cache_bytes) for name, node in running)
 
     def _is_answering(self, node: Running) -> bool:
         """Returns whether a node has answered a query of its tip; starts the query where there is none."""

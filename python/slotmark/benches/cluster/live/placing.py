@@ -62,6 +62,11 @@ class Placed(msgspec.Struct, frozen=True):
     limits: Limits
     processors: tuple[int, ...]
 
+    @property
+    def has_own_store(self) -> bool:
+        """Returns whether it is our node with a set of unspent outputs of its own."""
+        return self.node.name == DEFAULT and any(word.split("=")[0] == "--ledger" for word in self.node.recipe.command)
+
 
 class Asked(msgspec.Struct, frozen=True):
     """The node that is asked for on a host, before its machine is looked at.

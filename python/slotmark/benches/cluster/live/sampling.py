@@ -30,6 +30,8 @@ USAGE_SCHEMA = pa.schema(
         ("fs_written_bytes", pa.int64()),
         ("net_read_bytes", pa.int64()),
         ("net_written_bytes", pa.int64()),
+        ("major_faults", pa.int64()),
+        ("cache_bytes", pa.int64()),
     ]
 )
 """Table ``node_usage``: docs/tables.md."""
@@ -73,12 +75,12 @@ class Sampler:
             with suppress(OSError):
                 closed.close()
 
-    def sample(self, processes: Iterable[tuple[str, int]]) -> None:
-        """Takes a sample of each process, given with its host's name, and of the machine."""
+    def sample(self, processes: Iterable[tuple[str, int, int | None]]) -> None:
+        """Takes a sample of each process, given with its host's name and the page cache that it filled, and of the machine."""
         rows = []
-        for host, pid in processes:
+        for host, pid, cache_bytes in processes:
             with suppress(OSError):  # it ended meanwhile
-                rows.append({"host": host, **self._of(pid)})
+                rows.append({"host": host, "cache_bytes": cache_bytes, **self._of(pid)})
         if rows:
             self._usage.write_batch(pa.RecordBatch.from_pylist(rows, USAGE_SCHEMA))
         self._machine.write_batch(pa.RecordBatch.from_pylist([machine_row()], MACHINE_SCHEMA))
@@ -98,6 +100,7 @@ class Sampler:
             "fs_written_bytes": int(io["write_bytes"]),
             "net_read_bytes": read,
             "net_written_bytes": written,
+            "major_faults": int(fields[9]),
         }
 
     def _runqueue_ns(self, pid: int) -> int:

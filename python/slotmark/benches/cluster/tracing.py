@@ -33,7 +33,7 @@ COUNTED = (
     "ChainDB.AddBlockEvent.AddedToCurrentChain",
     "ChainDB.AddBlockEvent.SwitchedToAFork",
     "Forge.Loop.AdoptedBlock",
-    "ChainDB.LedgerEvent.TookSnapshot",
+    "ChainDB.LedgerEvent.Snapshot.TookSnapshot",
     "LedgerMetrics",
     "TxSubmission.TxInbound.Collected",
     "TxSubmission.TxInbound.Processed",

@@ -45,7 +45,7 @@ pub fn phase_one(
         _ => None,
     };
     let check = Check { block, transaction, environment, outcome: Outcome::default() };
-    check.all(sources.as_ref(), resolved.new_pools, auxiliary).map_err(|error| failure(&error))
+    check.all(sources.as_ref(), resolved, auxiliary).map_err(|error| failure(&error))
 }
 
 /// Holds the budgets of all of a block's scripts against the limit of a block, where there are any.
@@ -80,7 +80,7 @@ struct Check<'c> {
 }
 
 impl Check<'_> {
-    fn all(mut self, sources: Option<&Sources<'_>>, new_pools: u64, auxiliary: Option<&[u8]>) -> Result<Outcome> {
+    fn all(mut self, sources: Option<&Sources<'_>>, resolved: &Resolved, auxiliary: Option<&[u8]>) -> Result<Outcome> {
         let (block, transaction) = (self.block, self.transaction);
         let signed = self.signatures()?;
         let mut needs = Needs::of(block, transaction)?;
@@ -95,7 +95,10 @@ impl Check<'_> {
         }
         let state = [transaction.certificates, transaction.withdrawals, transaction.votes, transaction.proposals];
         if state.iter().any(|listing| listing.count > 0) || transaction.update.is_some() {
-            self.outcome.note_unknown(Rule::LedgerState);
+            match resolved.fits_accounts {
+                Some(fits) => self.outcome.note(Rule::LedgerState, fits),
+                None => self.outcome.note_unknown(Rule::LedgerState),
+            }
         }
         let Some(sources) = sources else {
             OF_INPUTS.into_iter().for_each(|rule| self.outcome.note_unknown(rule));
@@ -110,7 +113,7 @@ impl Check<'_> {
         self.collateral(sources)?;
         let scripts = reference_scripts(sources.inputs.iter().chain(sources.references))?;
         self.fee(bytes, scripts.iter().map(|script| script.bytes.len() as u64).sum());
-        self.value(needs, new_pools)?;
+        self.value(needs, resolved.new_pools)?;
         Ok(self.outcome)
     }
 

@@ -21,6 +21,8 @@ pub struct Resolved {
     pub references: Vec<Option<EncodedOutput>>,
     /// Number of pools that it registers for the first time; it makes a deposit for each.
     pub new_pools: u64,
+    /// True where its certificates and withdrawals fit the accounts and pools that it finds; None where that isn't known.
+    pub fits_accounts: Option<bool>,
 }
 
 impl Resolved {
@@ -46,6 +48,7 @@ impl Resolved {
             collateral: resolve(&block.inputs_in(&transaction.collateral)?),
             references: resolve(&block.inputs_in(&transaction.reference_inputs)?),
             new_pools,
+            fits_accounts: None,
         })
     }
 }

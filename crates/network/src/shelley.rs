@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+use pallas_primitives::RationalNumber;
 use pallas_primitives::babbage::ProtocolParamUpdate;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -268,7 +269,7 @@ pub struct ProtocolVersion {
 }
 
 impl Parameters {
-    /// Takes over what an update has of them and transactions depend on.
+    /// Takes over what an update has of them and transactions or rewards depend on.
     pub(crate) fn adopt(&mut self, update: &ProtocolParamUpdate) {
         let set = |parameter: &mut u64, update: Option<u64>| *parameter = update.unwrap_or(*parameter);
         set(&mut self.protocol_version.major, update.protocol_version.as_ref().map(|version| version.0));
@@ -277,6 +278,16 @@ impl Parameters {
         set(&mut self.max_transaction_bytes, update.max_transaction_size.map(u64::from));
         set(&mut self.key_deposit, update.key_deposit);
         set(&mut self.pool_deposit, update.pool_deposit);
+        set(&mut self.e_max, update.maximum_epoch);
+        set(&mut self.n_opt, update.desired_number_of_stake_pools.map(u64::from));
+        set(&mut self.min_pool_cost, update.min_pool_cost);
+        let set = |parameter: &mut Ratio, update: &Option<RationalNumber>| {
+            let update = update.as_ref().and_then(|update| Ratio::new(update.numerator, update.denominator));
+            *parameter = update.unwrap_or(*parameter);
+        };
+        set(&mut self.a0, &update.pool_pledge_influence);
+        set(&mut self.rho, &update.expansion_rate);
+        set(&mut self.tau, &update.treasury_growth_rate);
     }
 
     /// Their number in [`crate::Parameters::encode`].

@@ -118,7 +118,7 @@ pub fn check_chain(
     if chain.is_empty() {
         return Err(ChainError::Empty { path: chain.path().to_path_buf() });
     }
-    let mut state = ChainState::new(genesis);
+    let mut state = ChainState::with_accounts(genesis);
     let mut tally = Tally::default();
     let mut decoder = Decoder::new();
     let mut certificates = Certificates::default();

@@ -326,6 +326,11 @@ impl Holdings {
         }
     }
 
+    /// Returns the accounts that the base doesn't have, or that something was looked up for, each with its owner.
+    pub(crate) fn accounts(&self) -> impl Iterator<Item = (Credential, &Account)> {
+        self.by_credential.iter().map(|(owner, number)| (*owner, &self.accounts[*number as usize]))
+    }
+
     /// Returns pools with the delegation of one account, or of several together; a pool may come more than once.
     pub(crate) fn delegated(&self) -> impl Iterator<Item = (Hash28, Delegated)> {
         let of_accounts = self.accounts.iter().filter(|account| account.registered);

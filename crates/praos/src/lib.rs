@@ -5,6 +5,7 @@
 //! what it reads off genesis files and transactions; `holdings` is who holds what, `base` a file of it for large genesis files, and `outputs` what a set of unspent outputs elsewhere has to do. `header` checks one header, `state` what goes from block to block,
 //! `check` a whole chain.
 
+pub mod accounts;
 pub mod base;
 pub mod certificate;
 pub mod check;

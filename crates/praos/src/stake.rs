@@ -1,7 +1,8 @@
 //! Stake, rebuilt from the transactions of a chain: unspent outputs, delegations and pools.
 //!
-//! After the rules DELEGS, POOL, SNAP and POOLREAP of the Shelley ledger. Rewards are left out: they hang on much more
-//! than this. So stake is exact until the first rewards count, and approximate from then on, which each distribution records.
+//! After the rules DELEGS, POOL, SNAP and POOLREAP of the Shelley ledger. With [`Stake::follow_accounts`] rewards count too, and stake
+//! stays exact. Without, as in a node, they are left out: stake is then exact until the first rewards count, and approximate from then
+//! on, which each distribution records.
 
 #[cfg(test)]
 mod tests;
@@ -14,8 +15,9 @@ use slotmark_chain::Hash32;
 use slotmark_chain::block::{Block, Certificate, Credential, DecodeError, Hash28, Output, Transaction, decode_output};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_ledger::{EncodedOutput, Resolved, encode_output};
-use slotmark_network::Ratio;
+use slotmark_network::{Ratio, shelley};
 
+use crate::accounts::{Accounts, Moves};
 use crate::genesis::Genesis;
 use crate::header::{Leader, PoolStake};
 use crate::holdings::{Holdings, Journal, Owner, Place};
@@ -82,6 +84,8 @@ pub struct Stake {
     lacking_from: Option<u64>,
     /// Without outputs and accounts: the distribution at the next boundary, as far as it is known.
     next_mark: Option<Arc<Distribution>>,
+    /// Accounts, pools and pots; None where they aren't followed.
+    accounts: Option<Box<Accounts>>,
 }
 
 impl Stake {
@@ -97,6 +101,7 @@ impl Stake {
             exact: genesis.has_all_funds && !genesis.base.as_ref().is_some_and(|base| base.has_pointers()),
             lacking_from: None,
             next_mark: None,
+            accounts: None,
         };
         for (address, lovelace) in &genesis.funds {
             let account = stake.account_of(address);
@@ -109,6 +114,37 @@ impl Stake {
         stake.mark = Arc::new(stake.distribution());
         stake.current = stake.mark.clone();
         stake
+    }
+
+    /// Follows accounts, pools and pots from a genesis on, where it has all that they depend on. What [`Stake::undo`] takes back doesn't
+    /// have them.
+    pub(crate) fn follow_accounts(&mut self, genesis: &Genesis) {
+        let no_rewards = genesis.shelley.parameters.tau.is_one();
+        let has_terms = genesis.pools.is_empty() || no_rewards;
+        if !self.exact || genesis.base.is_some() || genesis.ledger.is_none() || !has_terms {
+            return;
+        }
+        let mut accounts = Accounts::new(&genesis.shelley, genesis.active_slots.share(), genesis.lovelace());
+        genesis.pools.iter().for_each(|(pool, _)| accounts.add_pool(*pool));
+        genesis.delegators.iter().for_each(|(key, _)| accounts.add_account(Credential { script: false, hash: *key }));
+        self.accounts = Some(Box::new(accounts));
+    }
+
+    /// Accounts, pools and pots; None where they aren't followed.
+    pub fn accounts(&self) -> Option<&Accounts> {
+        self.accounts.as_deref()
+    }
+
+    /// Notes that a block is further into its epoch than nonces take to settle.
+    pub(crate) fn begin_rewards(&mut self) {
+        if let Some(accounts) = &mut self.accounts {
+            accounts.begin_rewards();
+        }
+    }
+
+    /// Follows accounts no longer.
+    pub(crate) fn leave_accounts(&mut self) {
+        self.exact &= self.accounts.take().is_none();
     }
 
     /// All but outputs and accounts: enough for the distributions of this epoch and the next one, and with `next_mark`, the
@@ -124,6 +160,7 @@ impl Stake {
             exact: self.exact,
             lacking_from: self.lacking_from,
             next_mark: Some(next_mark.unwrap_or_else(|| self.mark.clone())),
+            accounts: None,
         }
     }
 
@@ -192,27 +229,54 @@ impl Stake {
         &self.current
     }
 
-    /// Goes into the next epoch, of this number.
-    pub fn begin_epoch(&mut self, epoch: u64) {
+    /// Goes into the next epoch, of this number, with the parameters that it has; None where they aren't known.
+    pub fn begin_epoch(&mut self, epoch: u64, parameters: Option<&shelley::Parameters>) {
+        if parameters.is_none() {
+            self.leave_accounts();
+        }
+        if let Some(accounts) = &mut self.accounts {
+            accounts.pay_rewards();
+        }
         if self.lacking_from.is_some_and(|from| epoch >= from) {
             self.exact = false;
         }
         // The snapshot comes first: changes and retirements that the boundary brings aren't in it.
-        let mark = self.next_mark.clone().unwrap_or_else(|| Arc::new(self.distribution()));
+        let mark = match (&mut self.accounts, &self.next_mark) {
+            (Some(accounts), _) => {
+                let held = self.holdings.accounts().filter(|(_, account)| account.registered);
+                let snapshot = accounts.take_snapshot(held.filter_map(|(owner, account)| Some((owner, account.lovelace, account.pool?))));
+                let mut pools: HashMap<Hash28, (u64, Hash32)> = self.pools.iter().map(|(pool, key)| (*pool, (0, *key))).collect();
+                for (lovelace, pool) in snapshot.stake.values() {
+                    pools.entry(*pool).and_modify(|(sum, _)| *sum += lovelace);
+                }
+                Arc::new(Distribution { exact: self.exact, ..Distribution::of_pools(pools) })
+            }
+            (None, Some(mark)) => mark.clone(),
+            (None, None) => Arc::new(self.distribution()),
+        };
         self.current = std::mem::replace(&mut self.mark, mark);
         self.pools.extend(self.changed_pools.drain());
         let retired: Vec<Hash28> = self.retiring.iter().filter(|(_, at)| **at <= epoch).map(|(pool, _)| *pool).collect();
-        for pool in retired {
-            self.retiring.remove(&pool);
-            self.pools.remove(&pool);
-            self.holdings.leave(&pool);
-            self.lack_from(epoch + 1); // its deposit is now among the rewards
+        for pool in &retired {
+            self.retiring.remove(pool);
+            self.pools.remove(pool);
+            self.holdings.leave(pool);
+            if self.accounts.is_none() {
+                self.lack_from(epoch + 1); // its deposit is now among the rewards
+            }
+        }
+        if let (Some(accounts), Some(parameters)) = (&mut self.accounts, parameters) {
+            accounts.begin_epoch(epoch, &retired, parameters);
         }
     }
 
-    /// Notes that a pool made a block in an epoch: its rewards count from the beginning of the next epoch but one.
-    pub fn note_pool_block(&mut self, epoch: u64) {
-        self.lack_from(epoch.saturating_add(2));
+    /// Notes that a pool made a block in an epoch: its rewards, where it may have any, count from the beginning of the next epoch but one.
+    pub fn note_pool_block(&mut self, pool: Hash28, epoch: u64, may_have_rewards: bool) {
+        match &mut self.accounts {
+            Some(accounts) => accounts.count_block(pool),
+            None if may_have_rewards => self.lack_from(epoch.saturating_add(2)),
+            None => {}
+        }
     }
 
     fn lack_from(&mut self, epoch: u64) {
@@ -232,6 +296,19 @@ impl Stake {
         let certificates = block.certificates(transaction)?;
         let find = |id: &Hash32, index| self.unspent(id, index);
         let mut resolved = Resolved::of(block, transaction, self.new_pools(&certificates).len() as u64, find)?;
+        if let Some(accounts) = &mut self.accounts {
+            if valid {
+                resolved.fits_accounts = accounts.apply(&Moves {
+                    fee: transaction.fee,
+                    withdrawals: &block.withdrawals(transaction)?,
+                    certificates: &certificates,
+                    governs: transaction.update.is_some() || transaction.votes.count > 0 || transaction.proposals.count > 0,
+                });
+            } else {
+                let returned = transaction.collateral_return.as_ref().map_or(0, |output| output.lovelace);
+                accounts.collect(lovelace(&resolved.collateral)?.saturating_sub(returned));
+            }
+        }
         let (spent, outputs) = if valid {
             (block.inputs[transaction.inputs.start as usize..transaction.inputs.end as usize].to_vec(), &mut resolved.inputs)
         } else {
@@ -297,7 +374,7 @@ impl Stake {
                 (account.registered, account.pool) = (false, None);
             }
             Certificate::Delegation { credential, pool } => self.holdings.account_mut(credential).pool = Some(pool),
-            Certificate::PoolRegistration { pool, vrf_key_hash } => {
+            Certificate::PoolRegistration { pool, vrf_key_hash, .. } => {
                 self.retiring.remove(&pool);
                 match self.pools.entry(pool) {
                     Entry::Occupied(_) => {
@@ -326,4 +403,9 @@ impl Stake {
         }
         Distribution { exact: self.exact, ..Distribution::of_pools(pools) }
     }
+}
+
+/// Lovelace of all these outputs that are there.
+fn lovelace(outputs: &[Option<EncodedOutput>]) -> Result<u64, DecodeError> {
+    outputs.iter().flatten().try_fold(0, |sum, encoded| Ok(decode_output(encoded)?.lovelace.saturating_add(sum)))
 }

@@ -133,6 +133,15 @@ impl ChainState {
         Self { previous: None, from_origin: false, counters: Counters::default(), network: genesis.map(Network::new) }
     }
 
+    /// As [`ChainState::new`], with accounts, pools and pots where the genesis has all that they depend on. Blocks can't be taken back.
+    pub fn with_accounts(genesis: Option<&Arc<Genesis>>) -> Self {
+        let mut state = Self::new(genesis);
+        if let (Some(stake), Some(genesis)) = (state.stake_mut(), genesis) {
+            stake.follow_accounts(genesis);
+        }
+        state
+    }
+
     /// Takes in the next block. `block` is its transactions; None where it has none. `body_bytes` is its body's length.
     ///
     /// # Errors
@@ -165,12 +174,7 @@ impl ChainState {
         let epoch = network.enter_epoch(header);
         network.check_limits(header, body_bytes, &mut step.outcome);
         step.leader = network.leader(header, &epoch, &issuer);
-        if network.may_have_rewards
-            && matches!(step.leader, Leader::Pool(_) | Leader::NotRegistered)
-            && let Some(stake) = &mut network.stake
-        {
-            stake.note_pool_block(epoch.number);
-        }
+        network.note_block(header, &epoch, issuer, step.leader);
         network.evolve(header, &epoch);
         step.parameters = network.updates.transactions().filter(|_| network.limits_known).cloned();
         if let Some(block) = block {
@@ -360,10 +364,16 @@ impl Network {
         if number > running {
             // Of many epochs without blocks only the first and last ones change anything.
             let (first, last) = (running + 1..=number.min(running + 2), (running + 3).max(number.saturating_sub(2))..=number);
+            if !last.is_empty() && *last.start() > first.end() + 1
+                && let Some(stake) = &mut self.stake
+            {
+                stake.leave_accounts(); // for which every epoch counts
+            }
             for epoch in first.chain(last) {
                 self.updates.begin_epoch(epoch);
+                let parameters = self.updates.rewards().filter(|_| self.limits_known);
                 if let Some(stake) = &mut self.stake {
-                    stake.begin_epoch(epoch);
+                    stake.begin_epoch(epoch, parameters.as_ref());
                 }
             }
             let entropy = if era < Era::Babbage { self.updates.headers().extra_entropy } else { None };
@@ -402,6 +412,21 @@ impl Network {
             }
         }
         epoch.distribution.as_ref().map_or(Leader::Unknown, |distribution| distribution.leader(issuer))
+    }
+
+    /// Takes in what a header changes of stake.
+    fn note_block(&mut self, header: &Header<'_>, epoch: &Epoch, issuer: [u8; 28], leader: Leader) {
+        let Some(stake) = &mut self.stake else { return };
+        // Rewards are worked out from here on, in every era (`randomnessStabilisationWindow`, 4k/f).
+        let settling = settling_slots(Era::Conway, self.genesis.shelley.security_parameter, self.genesis.active_slots.share());
+        if header.slot > epoch.first_slot.saturating_add(settling) {
+            stake.begin_rewards();
+        }
+        match leader {
+            Leader::Pool(_) | Leader::NotRegistered => stake.note_pool_block(issuer, epoch.number, self.may_have_rewards),
+            Leader::Unknown => stake.leave_accounts(),
+            Leader::Nobody | Leader::Delegate(_) => {}
+        }
     }
 
     fn evolve(&mut self, header: &Header<'_>, epoch: &Epoch) {

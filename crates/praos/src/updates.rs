@@ -43,6 +43,12 @@ impl Updates {
         self.transactions.as_ref()
     }
 
+    /// The parameters of rewards and deposits in the running epoch; None where they aren't known.
+    pub fn rewards(&self) -> Option<shelley::Parameters> {
+        let parameters = self.transactions.as_ref()?.shelley;
+        Some(shelley::Parameters { decentralisation: self.headers.decentralisation, ..parameters })
+    }
+
     /// Takes in a transaction's proposals: a later one of the same key replaces an earlier one.
     ///
     /// # Errors

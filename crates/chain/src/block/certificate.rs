@@ -15,8 +15,23 @@ pub struct Credential {
     pub hash: Hash28,
 }
 
-/// A certificate of any era, as far as it changes who may make blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The terms on which a pool shares its rewards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolTerms {
+    /// Lovelace that its owners promise to delegate to it.
+    pub pledge: u64,
+    /// Lovelace that it takes first.
+    pub cost: u64,
+    /// The share of the rest that it takes, as numerator and denominator.
+    pub margin: (u64, u64),
+    /// The owner of the account that its own rewards go to.
+    pub account: Credential,
+    /// Hashes of its owners' stake keys.
+    pub owners: Vec<Hash28>,
+}
+
+/// A certificate of any era, as far as it changes accounts and who may make blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Certificate {
     /// Registers a stake credential, and delegates it at once where there is a pool (Conway).
     Registration {
@@ -43,6 +58,8 @@ pub enum Certificate {
         pool: Hash28,
         /// BLAKE2b-256 of the pool's VRF key.
         vrf_key_hash: Hash32,
+        /// How it shares its rewards.
+        terms: PoolTerms,
     },
     /// Retires a pool.
     PoolRetirement {
@@ -109,7 +126,8 @@ fn certificate(cursor: &mut Cursor<'_>) -> Result<Certificate> {
             next(cursor)?;
             let pool = *cursor.bytes_of(POOL)?;
             next(cursor)?;
-            Certificate::PoolRegistration { pool, vrf_key_hash: *cursor.bytes_of("the hash of a VRF key")? }
+            let vrf_key_hash = *cursor.bytes_of("the hash of a VRF key")?;
+            Certificate::PoolRegistration { pool, vrf_key_hash, terms: terms(cursor, next)? }
         }
         4 => {
             next(cursor)?;
@@ -133,6 +151,53 @@ fn certificate(cursor: &mut Cursor<'_>) -> Result<Certificate> {
         cursor.skip()?;
     }
     Ok(found)
+}
+
+/// The fields of a pool from its pledge to its owners; `next` begins a field.
+fn terms<'a>(cursor: &mut Cursor<'a>, mut next: impl FnMut(&mut Cursor<'a>) -> Result<()>) -> Result<PoolTerms> {
+    next(cursor)?;
+    let pledge = cursor.uint("a pledge in lovelace")?;
+    next(cursor)?;
+    let cost = cursor.uint("a cost in lovelace")?;
+    next(cursor)?;
+    let expected = "a margin, as a rational number from 0 to 1";
+    cursor.tag(30, expected)?;
+    let pair = cursor.array_of(2, expected)?;
+    let margin = (cursor.uint(expected)?, cursor.uint(expected)?);
+    pair.finish(cursor, expected)?;
+    if margin.0 > margin.1 || margin.1 == 0 {
+        return cursor.error(expected);
+    }
+    next(cursor)?;
+    let account = reward_account(cursor)?;
+    next(cursor)?;
+    let mut owners = Vec::new();
+    let mut items = cursor.set("a pool's owners")?;
+    while items.next(cursor)? {
+        owners.push(*cursor.bytes_of("the hash of an owner's key")?);
+    }
+    Ok(PoolTerms { pledge, cost, margin, account, owners })
+}
+
+/// A map of reward accounts, each with lovelace; none for an empty span.
+pub(super) fn withdrawals(bytes: &[u8], span: Span) -> Result<Vec<(Credential, u64)>> {
+    let mut withdrawals = Vec::new();
+    let Some(mut cursor) = Cursor::at(bytes, span) else { return Ok(withdrawals) };
+    let mut items = cursor.map("withdrawals")?;
+    while items.next(&mut cursor)? {
+        withdrawals.push((reward_account(&mut cursor)?, cursor.uint("lovelace")?));
+    }
+    Ok(withdrawals)
+}
+
+/// The owner of a reward account of 29 bytes (CIP-19).
+fn reward_account(cursor: &mut Cursor<'_>) -> Result<Credential> {
+    let expected = "a reward account of 29 bytes";
+    let [first, hash @ ..] = cursor.bytes_of::<29>(expected)?;
+    if first >> 5 != 0b111 {
+        return cursor.error(expected);
+    }
+    Ok(Credential { script: first & 16 != 0, hash: *hash })
 }
 
 /// `[0, key hash]` or `[1, script hash]`.
@@ -168,7 +233,14 @@ mod tests {
             (format!("82008200{one}"), Certificate::Registration { credential: key, pool: None }),
             (format!("82018201{one}"), Certificate::Deregistration { credential: script }),
             (format!("83028200{one}{two}"), Certificate::Delegation { credential: key, pool: [2; 28] }),
-            (format!("8a03{two}{vrf}0000d81e820100808080f6"), Certificate::PoolRegistration { pool: [2; 28], vrf_key_hash: [3; 32] }),
+            (
+                format!("8a03{two}{vrf}0506d81e820102581df0{}81{one}80f6", "01".repeat(28)),
+                Certificate::PoolRegistration {
+                    pool: [2; 28],
+                    vrf_key_hash: [3; 32],
+                    terms: PoolTerms { pledge: 5, cost: 6, margin: (1, 2), account: script, owners: vec![[1; 28]] },
+                },
+            ),
             (format!("8304{two}1863"), Certificate::PoolRetirement { pool: [2; 28], epoch: 99 }),
             (
                 format!("8405{one}{two}{vrf}"),
@@ -184,7 +256,7 @@ mod tests {
             (format!("850d8200{one}{two}810200"), Certificate::Registration { credential: key, pool: Some([2; 28]) }),
             (format!("84108200{one}00f6"), Certificate::Governance),
         ] {
-            assert_eq!(read(&format!("81{text}")), Ok(vec![expected]), "{text}");
+            assert_eq!(read(&format!("81{text}")), Ok(vec![expected.clone()]), "{text}");
             assert_eq!(read(&format!("d90102 9f{text}ff").replace(' ', "")), Ok(vec![expected]), "{text}");
             assert!(read(&format!("81{}", &text[..text.len() - 2])).is_err(), "{text}, cut");
         }

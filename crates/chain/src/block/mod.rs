@@ -14,7 +14,7 @@ mod transaction;
 mod update;
 
 pub use crate::cbor::{DecodeError, Span};
-pub use certificate::{Certificate, Credential, Hash28};
+pub use certificate::{Certificate, Credential, Hash28, PoolTerms};
 pub use era::Era;
 pub use header::{Header, OperationalCertificate, VrfCertificate, header_hash};
 pub use parts::{Input, Listing, Output, Redeemer, Transaction, VkeyWitness, Witnesses};
@@ -129,6 +129,14 @@ impl Block<'_, '_> {
     /// The place and what was expected there.
     pub fn certificates(&self, transaction: &Transaction) -> Result<Vec<Certificate>, DecodeError> {
         certificate::certificates(self.bytes, transaction.certificates.span)
+    }
+
+    /// A transaction's withdrawals: owners of reward accounts, each with lovelace.
+    ///
+    /// # Errors
+    /// The place and what was expected there.
+    pub fn withdrawals(&self, transaction: &Transaction) -> Result<Vec<(Credential, u64)>, DecodeError> {
+        certificate::withdrawals(self.bytes, transaction.withdrawals.span)
     }
 
     /// A transaction's proposed change of parameters; None without one.

@@ -7,6 +7,8 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 
 use super::*;
+use slotmark_chain::block::PoolTerms;
+
 use crate::base::Base;
 use crate::outputs::SettledChanges;
 
@@ -120,13 +122,16 @@ fn apply(stake: &mut Stake, step: &Step, number: u64, epoch: &mut u64, places: &
                 0 => Certificate::Registration { credential, pool: Some(pool) },
                 1 => Certificate::Deregistration { credential },
                 2 => Certificate::Delegation { credential, pool },
-                3 => Certificate::PoolRegistration { pool, vrf_key_hash: [number as u8; 32] },
+                3 => {
+                    let terms = PoolTerms { pledge: 0, cost: 0, margin: (0, 1), account: credential, owners: Vec::new() };
+                    Certificate::PoolRegistration { pool, vrf_key_hash: [number as u8; 32], terms }
+                }
                 _ => Certificate::PoolRetirement { pool, epoch: *epoch + epochs },
             });
         }
         Step::Epoch => {
             *epoch += 1;
-            stake.begin_epoch(*epoch);
+            stake.begin_epoch(*epoch, None);
         }
     }
 }

@@ -1,0 +1,280 @@
+//! Reward accounts, pools and pots: what blocks and the ends of epochs change beside the unspent outputs.
+//!
+//! After the rules DELEGS, DELPL, DELEG, POOL, NEWEPOCH, SNAP and POOLREAP of the Shelley ledger specification. Governance and
+//! instantaneous rewards aren't followed: where a transaction has one, whether it fits isn't known.
+
+mod rewards;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use slotmark_chain::block::{Certificate, Credential, Hash28, PoolTerms};
+use slotmark_network::{Ratio, shelley};
+
+use self::rewards::{Issue, Update};
+
+/// The last version of the protocol in which rewards are only worked out for accounts that are there then.
+const LAST_WITH_EARLY_FILTER: u64 = 6;
+
+/// Lovelace that isn't in unspent outputs or reward accounts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pots {
+    /// The treasury.
+    pub treasury: u64,
+    /// Lovelace that isn't issued yet.
+    pub reserves: u64,
+    /// Deposits for credentials and pools.
+    pub deposits: u64,
+    /// Fees of the running epoch, and those of the one before, which aren't shared out yet.
+    pub fees: u64,
+}
+
+/// Stake and pools as they were at the beginning of an epoch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Snapshot {
+    /// Lovelace by owner, and the pool that it delegates to, which is registered.
+    pub(crate) stake: HashMap<Credential, (u64, Hash28)>,
+    pub(crate) pools: HashMap<Hash28, PoolTerms>,
+}
+
+/// A registered credential.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    rewards: u64,
+    deposit: u64,
+}
+
+/// A registered pool.
+struct Pool {
+    terms: PoolTerms,
+    /// Terms from the next epoch on.
+    changed: Option<PoolTerms>,
+    deposit: u64,
+}
+
+/// The facts of a genesis that rewards depend on.
+#[derive(Clone, Copy)]
+struct Constants {
+    max_lovelace: u64,
+    epoch_slots: u64,
+    active_slots: Ratio,
+}
+
+/// A transaction, as far as it changes accounts and pots.
+pub(crate) struct Moves<'t> {
+    pub(crate) fee: u64,
+    pub(crate) withdrawals: &'t [(Credential, u64)],
+    pub(crate) certificates: &'t [Certificate],
+    /// True where it has votes, proposals or updates.
+    pub(crate) governs: bool,
+}
+
+/// All accounts, pools and pots.
+pub struct Accounts {
+    constants: Constants,
+    epoch: u64,
+    accounts: HashMap<Credential, Account>,
+    pools: HashMap<Hash28, Pool>,
+    pots: Pots,
+    /// Blocks by pool in the running epoch, without those of the overlay schedule.
+    blocks: BTreeMap<Hash28, u64>,
+    /// The same of the epoch before.
+    blocks_before: BTreeMap<Hash28, u64>,
+    /// The snapshots of the last boundary, the one before and the one before that.
+    snapshots: [Arc<Snapshot>; 3],
+    /// Fees that the rewards of the running epoch are of.
+    fees_to_share: u64,
+    running: shelley::Parameters,
+    /// The parameters of the epoch before.
+    before: shelley::Parameters,
+    /// The accounts when the running epoch's rewards began to be worked out; None before that.
+    eligible: Option<HashSet<Credential>>,
+}
+
+impl Accounts {
+    /// Without accounts and pools, and with this much in unspent outputs.
+    pub(crate) fn new(genesis: &shelley::Shelley, active_slots: Ratio, unspent: u64) -> Self {
+        let max_lovelace = genesis.max_lovelace_supply;
+        Self {
+            constants: Constants { max_lovelace, epoch_slots: genesis.epoch_slots, active_slots },
+            epoch: 0,
+            accounts: HashMap::new(),
+            pools: HashMap::new(),
+            pots: Pots { reserves: max_lovelace.saturating_sub(unspent), ..Pots::default() },
+            blocks: BTreeMap::new(),
+            blocks_before: BTreeMap::new(),
+            snapshots: Default::default(),
+            fees_to_share: 0,
+            running: genesis.parameters,
+            before: genesis.parameters,
+            eligible: None,
+        }
+    }
+
+    /// Adds an account and the pool that it delegates to, without deposits and terms: those of a genesis that has no rewards.
+    pub(crate) fn add_account(&mut self, owner: Credential) {
+        self.accounts.insert(owner, Account::default());
+    }
+
+    /// As [`Accounts::add_account`], a pool.
+    pub(crate) fn add_pool(&mut self, pool: Hash28) {
+        let account = Credential { script: false, hash: pool };
+        let terms = PoolTerms { pledge: 0, cost: 0, margin: (0, 1), account, owners: Vec::new() };
+        self.pools.insert(pool, Pool { terms, changed: None, deposit: 0 });
+    }
+
+    /// Lovelace that is neither in unspent outputs nor in reward accounts.
+    pub fn pots(&self) -> &Pots {
+        &self.pots
+    }
+
+    /// Lovelace of an owner's reward account; None where it isn't registered.
+    pub fn rewards(&self, owner: &Credential) -> Option<u64> {
+        self.accounts.get(owner).map(|account| account.rewards)
+    }
+
+    /// Lovelace in all reward accounts.
+    pub fn all_rewards(&self) -> u64 {
+        self.accounts.values().map(|account| account.rewards).sum()
+    }
+
+    /// The number of registered credentials.
+    pub fn registered(&self) -> usize {
+        self.accounts.len()
+    }
+
+    /// Counts a block of a pool.
+    pub(crate) fn count_block(&mut self, pool: Hash28) {
+        *self.blocks.entry(pool).or_default() += 1;
+    }
+
+    /// Notes that rewards begin to be worked out, before the first block that is further into its epoch than nonces take to settle.
+    pub(crate) fn begin_rewards(&mut self) {
+        if self.eligible.is_none() && self.before.protocol_version.major <= LAST_WITH_EARLY_FILTER {
+            self.eligible = Some(self.accounts.keys().copied().collect());
+        }
+    }
+
+    /// Takes in the fees that a transaction which failed phase 2 pays with its collateral.
+    pub(crate) fn collect(&mut self, collateral: u64) {
+        self.pots.fees += collateral;
+    }
+
+    /// Takes in a transaction. Returns whether it fits; None where that isn't known.
+    pub(crate) fn apply(&mut self, moves: &Moves<'_>) -> Option<bool> {
+        self.pots.fees += moves.fee;
+        let (mut fits, mut known) = (true, !moves.governs);
+        // Withdrawals come before certificates (DELEGS).
+        for (owner, amount) in moves.withdrawals {
+            match self.accounts.get_mut(owner) {
+                Some(account) => fits &= std::mem::take(&mut account.rewards) == *amount,
+                None => fits = false,
+            }
+        }
+        for certificate in moves.certificates {
+            match self.certify(certificate) {
+                Some(holds) => fits &= holds,
+                None => known = false,
+            }
+        }
+        if fits && !known { None } else { Some(fits) }
+    }
+
+    fn certify(&mut self, certificate: &Certificate) -> Option<bool> {
+        let parameters = &self.running;
+        Some(match certificate {
+            Certificate::Registration { credential, pool } => {
+                let is_new = !self.accounts.contains_key(credential);
+                if is_new {
+                    self.accounts.insert(*credential, Account { rewards: 0, deposit: parameters.key_deposit });
+                    self.pots.deposits += parameters.key_deposit;
+                }
+                // Conway registers and delegates in one.
+                (is_new || pool.is_some()) && pool.is_none_or(|pool| self.pools.contains_key(&pool))
+            }
+            Certificate::Deregistration { credential } => match self.accounts.remove(credential) {
+                Some(account) => {
+                    self.pots.deposits -= account.deposit;
+                    account.rewards == 0
+                }
+                None => false,
+            },
+            Certificate::Delegation { credential, pool } => self.accounts.contains_key(credential) && self.pools.contains_key(pool),
+            Certificate::PoolRegistration { pool, terms, .. } => {
+                let cost_is_enough = terms.cost >= parameters.min_pool_cost;
+                match self.pools.get_mut(pool) {
+                    Some(known) => known.changed = Some(terms.clone()),
+                    None => {
+                        let deposit = parameters.pool_deposit;
+                        self.pots.deposits += deposit;
+                        self.pools.insert(*pool, Pool { terms: terms.clone(), changed: None, deposit });
+                    }
+                }
+                cost_is_enough
+            }
+            Certificate::PoolRetirement { pool, epoch } => {
+                let last = self.epoch.saturating_add(parameters.e_max);
+                self.pools.contains_key(pool) && (self.epoch + 1..=last).contains(epoch)
+            }
+            Certificate::GenesisDelegation { .. } | Certificate::InstantaneousRewards | Certificate::Governance => return None,
+        })
+    }
+
+    /// Pays the rewards that the epoch that ends worked out, those of the one before it (NEWEPOCH).
+    pub(crate) fn pay_rewards(&mut self) {
+        self.begin_rewards();
+        let issue = Issue {
+            parameters: &self.before,
+            constants: &self.constants,
+            blocks: &self.blocks_before,
+            snapshot: &self.snapshots[2],
+            reserves: self.pots.reserves,
+            fees: self.fees_to_share,
+        };
+        let Update { treasury, issued, returned, rewards } = issue.work_out(self.eligible.as_ref());
+        self.eligible = None;
+        self.pots.treasury += treasury;
+        self.pots.reserves = self.pots.reserves - issued + returned;
+        self.pots.fees -= self.fees_to_share;
+        for (owner, lovelace) in rewards {
+            match self.accounts.get_mut(&owner) {
+                Some(account) => account.rewards += lovelace,
+                None => self.pots.treasury += lovelace,
+            }
+        }
+    }
+
+    /// Takes the snapshot of the boundary (SNAP): lovelace in outputs by owner, and the pool that each delegates to.
+    pub(crate) fn take_snapshot(&mut self, held: impl Iterator<Item = (Credential, u64, Hash28)>) -> Arc<Snapshot> {
+        let stake = held.filter_map(|(owner, lovelace, pool)| {
+            let total = self.accounts.get(&owner)?.rewards.saturating_add(lovelace);
+            (total > 0 && self.pools.contains_key(&pool)).then_some((owner, (total, pool)))
+        });
+        let stake = stake.collect();
+        let pools = self.pools.iter().map(|(id, pool)| (*id, pool.terms.clone())).collect();
+        let mark = Arc::new(Snapshot { stake, pools });
+        self.snapshots.rotate_right(1);
+        self.snapshots[0] = mark.clone();
+        self.fees_to_share = self.pots.fees;
+        mark
+    }
+
+    /// Ends the boundary: pools change and retire (POOLREAP), parameters are adopted, and the count of blocks begins again.
+    pub(crate) fn begin_epoch(&mut self, epoch: u64, retired: &[Hash28], parameters: &shelley::Parameters) {
+        self.epoch = epoch;
+        for pool in self.pools.values_mut() {
+            if let Some(terms) = pool.changed.take() {
+                pool.terms = terms;
+            }
+        }
+        for pool in retired.iter().filter_map(|pool| self.pools.remove(pool)) {
+            self.pots.deposits -= pool.deposit;
+            match self.accounts.get_mut(&pool.terms.account) {
+                Some(account) => account.rewards += pool.deposit,
+                None => self.pots.treasury += pool.deposit,
+            }
+        }
+        self.before = std::mem::replace(&mut self.running, *parameters);
+        self.blocks_before = std::mem::take(&mut self.blocks);
+    }
+}

@@ -4,6 +4,8 @@
 //! instantaneous rewards aren't followed: where a transaction has one, whether it fits isn't known.
 
 mod rewards;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -190,7 +192,7 @@ impl Accounts {
                     self.pots.deposits += parameters.key_deposit;
                 }
                 // Conway registers and delegates in one.
-                (is_new || pool.is_some()) && pool.is_none_or(|pool| self.pools.contains_key(&pool))
+                is_new && pool.is_none_or(|pool| self.pools.contains_key(&pool))
             }
             Certificate::Deregistration { credential } => match self.accounts.remove(credential) {
                 Some(account) => {

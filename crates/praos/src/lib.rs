@@ -2,7 +2,8 @@
 //!
 //! From the ground up: `vrf` and `kes` sign and prove, `certificate` ties hot keys to cold ones, `envelope` keeps
 //! keys in files. `nonce`, `lottery` and `overlay` are the protocol's arithmetic; `genesis`, `updates` and `stake`
-//! what it reads off genesis files and transactions; `holdings` is who holds what, `base` a file of it for large genesis files, and `outputs` what a set of unspent outputs elsewhere has to do. `header` checks one header, `state` what goes from block to block,
+//! what it reads off genesis files and transactions; `accounts` has rewards, deposits and pots, `holdings` is who holds what, `base` a file of it for large genesis files, and `outputs`
+//! what a set of unspent outputs elsewhere has to do. `header` checks one header, `state` what goes from block to block,
 //! `check` a whole chain.
 
 pub mod accounts;

@@ -80,7 +80,7 @@ pub struct Stake {
     current: Arc<Distribution>,
     /// True where everything that counts has been seen.
     exact: bool,
-    /// The epoch from whose beginning on stake lacks rewards.
+    /// The epoch from whose beginning on stake lacks rewards, where accounts aren't followed.
     lacking_from: Option<u64>,
     /// Without outputs and accounts: the distribution at the next boundary, as far as it is known.
     next_mark: Option<Arc<Distribution>>,
@@ -142,9 +142,9 @@ impl Stake {
         }
     }
 
-    /// Follows accounts no longer.
+    /// Follows accounts no longer: stake lacks what it would without them.
     pub(crate) fn leave_accounts(&mut self) {
-        self.exact &= self.accounts.take().is_none();
+        self.accounts = None;
     }
 
     /// All but outputs and accounts: enough for the distributions of this epoch and the next one, and with `next_mark`, the
@@ -234,11 +234,9 @@ impl Stake {
         if parameters.is_none() {
             self.leave_accounts();
         }
-        if let Some(accounts) = &mut self.accounts {
-            accounts.pay_rewards();
-        }
-        if self.lacking_from.is_some_and(|from| epoch >= from) {
-            self.exact = false;
+        match &mut self.accounts {
+            Some(accounts) => accounts.pay_rewards(),
+            None => self.exact &= self.lacking_from.is_none_or(|from| epoch < from),
         }
         // The snapshot comes first: changes and retirements that the boundary brings aren't in it.
         let mark = match (&mut self.accounts, &self.next_mark) {
@@ -261,9 +259,7 @@ impl Stake {
             self.retiring.remove(pool);
             self.pools.remove(pool);
             self.holdings.leave(pool);
-            if self.accounts.is_none() {
-                self.lack_from(epoch + 1); // its deposit is now among the rewards
-            }
+            self.lack_from(epoch + 1); // its deposit is now among the rewards
         }
         if let (Some(accounts), Some(parameters)) = (&mut self.accounts, parameters) {
             accounts.begin_epoch(epoch, &retired, parameters);
@@ -272,10 +268,11 @@ impl Stake {
 
     /// Notes that a pool made a block in an epoch: its rewards, where it may have any, count from the beginning of the next epoch but one.
     pub fn note_pool_block(&mut self, pool: Hash28, epoch: u64, may_have_rewards: bool) {
-        match &mut self.accounts {
-            Some(accounts) => accounts.count_block(pool),
-            None if may_have_rewards => self.lack_from(epoch.saturating_add(2)),
-            None => {}
+        if let Some(accounts) = &mut self.accounts {
+            accounts.count_block(pool);
+        }
+        if may_have_rewards {
+            self.lack_from(epoch.saturating_add(2));
         }
     }
 

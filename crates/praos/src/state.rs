@@ -364,7 +364,8 @@ impl Network {
         if number > running {
             // Of many epochs without blocks only the first and last ones change anything.
             let (first, last) = (running + 1..=number.min(running + 2), (running + 3).max(number.saturating_sub(2))..=number);
-            if !last.is_empty() && *last.start() > first.end() + 1
+            if !last.is_empty()
+                && *last.start() > first.end() + 1
                 && let Some(stake) = &mut self.stake
             {
                 stake.leave_accounts(); // for which every epoch counts

@@ -1,4 +1,4 @@
-"""How often `slotmark store bisect` is right about the commit that it names: planted changes, with the search of the command and made-up levels of runs.
+"""Rates at which `slotmark store bisect` is right about the commit that it names: planted changes, with the search of the command and made-up levels of runs.
 
 bisections.py [SEARCHES]
 

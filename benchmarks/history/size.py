@@ -84,7 +84,7 @@ def _digest(number: int) -> str:
 
 
 def _site(store: Place, public: Path) -> str:
-    """What writing the site takes, in words."""
+    """Writes the site. Returns what that takes, in words."""
     command = [sys.executable, "-m", "slotmark", "site", "--store", str(store), "-o", str(public)]
     begin = time.perf_counter()
     with (public.parent / "said").open("wb") as said:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -253,7 +254,7 @@ def test_two_runs_are_chosen_by_keyboard_and_by_clicks(public: Path, store: Path
 
 
 def test_estimates_of_the_data_are_those_of_the_history(public: Path, store: Path) -> None:
-    """What the script unpacks in the browser, number by number, and the reach of intervals to 0.1 %."""
+    """The figures that the script unpacks in the browser, number by number, and the reach of intervals to 0.1 %."""
     found = json.loads(slotmark("history", "blocks_per_s", "--store", store, "--json").stdout)
     expected = sorted(level for series in found["series"] for level in series["levels"])
     with opened_page(page_of(public, "blocks-per-s"), public) as page:

@@ -180,10 +180,10 @@ fn a_folder_that_is_no_set_of_this_chain_is_refused() {
     }
 }
 
+/// LMDB writes to a mapped file, so that the kernel ends the node there: docs/node.md.
 #[test]
-#[ignore = "not yet seen to pass in this form: run it by itself"]
-fn a_full_disk_ends_the_node_with_a_line_and_loses_nothing() {
-    for store in &STORES[1..] {
+fn a_full_disk_ends_a_node_with_an_lsm_tree_with_a_line_and_loses_nothing() {
+    for store in &STORES[1..2] {
         let bed = Bed::new(SHAPE);
         let place = bed.folder.path().join("node-1/db/ledger");
         fs::create_dir_all(&place).unwrap();

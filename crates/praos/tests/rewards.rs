@@ -12,7 +12,7 @@ use slotmark_praos::header::check_proofs;
 use slotmark_praos::rule::Rule;
 use slotmark_praos::state::ChainState;
 
-/// What a run over the chain counted.
+/// Counts of a run over the chain.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     /// Blocks whose leader value was held against stake that is exact.

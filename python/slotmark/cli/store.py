@@ -7,11 +7,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from slotmark.cli.bisect import bisect
 from slotmark.cli.console import progress, talk
-from slotmark.errors import ArgumentError
+from slotmark.errors import ArgumentError, did_you_mean
 from slotmark.places import file_of, place
 
 if TYPE_CHECKING:
@@ -88,6 +89,62 @@ def add(
         talk.remark(
             f"slotmark: when these were measured isn't recorded, or lies ahead: they are ordered by when they were added: {', '.join(late)}"
         )
+
+
+@app.command(
+    "import", epilog="Example: slotmark store import results.json --format bmf --target node --to store --unit ms"
+)
+def import_(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="The tool's file; of Criterion the folder target/criterion.", parser=file_of
+        ),
+    ],
+    form: Annotated[
+        str,
+        typer.Option("--format", metavar="NAME", help="Its format: asv, bmf, criterion, otava or pytest-benchmark."),
+    ],
+    to: Annotated[str, typer.Option("--to", metavar="STORE", help="The store: a folder, which is made, or a URL.")],
+    target: Annotated[str, typer.Option(metavar="NAME", help="The software that the figures are of.")],
+    unit: Annotated[
+        str, typer.Option(metavar="UNIT", help="The unit of figures of which the file states none, as ms; 1 for none.")
+    ] = "",
+    better: Annotated[
+        str,
+        typer.Option(metavar="lower|higher", help="Which direction of these is better, where the unit doesn't tell."),
+    ] = "",
+    ref: Annotated[str, typer.Option(metavar="COMMIT", help="The commit, where the file has none.")] = "",
+    branch: Annotated[str, typer.Option(metavar="NAME", help="The branch, likewise.")] = "",
+    machine: Annotated[str, typer.Option(metavar="NAME", help="The kind of machine, likewise.")] = "",
+) -> None:
+    """Add figures that another tool kept: a run per commit, without anything but these figures."""
+    from slotmark.history import Labels, make_store
+    from slotmark.history.importing import FORMATS, Asked, read_records, write_run
+    from slotmark.temporary import temporary_folder
+    from slotmark.words import counted
+
+    if form not in FORMATS:
+        raise ArgumentError(
+            f"--format '{form}': not known.{did_you_mean(form, list(FORMATS))} Formats are {', '.join(FORMATS)}."
+        )
+    if better not in ("", "lower", "higher"):
+        raise ArgumentError(f"--better '{better}': expected lower or higher.")
+    records = read_records(file, form, Asked(unit, better))
+    store = make_store(place(to))
+    with temporary_folder() as folder, progress("runs") as step:
+        for number, one in enumerate(records):
+            step(number, len(records), one.ref or file.name)
+            labels = Labels(
+                ref=one.ref or ref, branch=one.branch or branch, target=target, machine=one.machine or machine
+            )
+            named = msgspec.structs.replace(one, ref=one.ref or ref)
+            run = write_run(named, target, form, file, Path(folder) / str(number))
+            (added,) = store.add([run], labels)
+            typer.echo(f"{added.run}  {one.ref or ref or file.name}{'' if added.new else ' (already there)'}")
+        store.keep_index()
+    if lacking := sum(one.left_out for one in records):
+        talk.remark(f"slotmark: {counted(lacking, 'figure')} without a number left out")
 
 
 @app.command(epilog="Example: slotmark store recompute --store store")

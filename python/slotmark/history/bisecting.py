@@ -80,7 +80,7 @@ class Bisection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Next(msgspec.Struct, frozen=True):
-    """What to run next.
+    """The commit to run next.
 
     Attributes:
         place: The place of the commit; None where the search has its answer.
@@ -132,7 +132,7 @@ def _of_rounds(places: Sequence[int], levels: Sequence[float], last: int) -> np.
 
 
 class Search:
-    """What is known of the commits so far.
+    """The runs of commits so far, and what follows from them.
 
     Args:
         metric: Id of the metric.
@@ -157,7 +157,7 @@ class Search:
         return len(self._commits) - 1
 
     def next(self, made: Sequence[tuple[int, int]], runs: Mapping[int, Run], left_out: Mapping[int, str]) -> Next:
-        """What to run next.
+        """Returns the commit to run next.
 
         Args:
             made: Number and place of every run that is there, in the order of time.

@@ -72,7 +72,7 @@ class _RefusedError(Exception):
 
 
 def _git(repo: Path, *words: str) -> str:
-    """What Git prints. _RefusedError where it ends with an error, ArgumentError where it isn't there."""
+    """Returns the output of Git. _RefusedError where it ends with an error, ArgumentError where it isn't there."""
     try:
         done = subprocess.run(
             ["git", "-C", str(repo), *words],

@@ -61,7 +61,7 @@ class Made(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What a search wants next.
+    """The next step of a search.
 
     Attributes:
         place: The place of the commit to run; None where it has its answer.

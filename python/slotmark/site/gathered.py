@@ -65,7 +65,7 @@ class Page(msgspec.Struct, frozen=True):
 
     @property
     def of(self) -> str:
-        """What it is of: target, part, work."""
+        """Target, part and work in words."""
         return ", ".join(filter(None, (self.group.target, self.part, self.work)))
 
     def lately(self, since_ns: int, runs: int) -> list[FoundChange]:

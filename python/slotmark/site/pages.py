@@ -48,7 +48,7 @@ DAY_NS = 86_400 * 10**9
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What a reader chooses.
+    """The choices of a reader.
 
     Attributes:
         title: The site's title.
@@ -209,7 +209,7 @@ def _newest(page: Page) -> str:
 
 
 def _worst(changes: Sequence[FoundChange]) -> str:
-    """What changes are together: worse where any is, else better, else none."""
+    """The sum of changes in a word: worse where any is, else better, else none."""
     if any(not one.better for one in changes):
         return "worse"
     return "better" if changes else "none"
@@ -271,7 +271,7 @@ def _rows(page: Page) -> list[tuple[dict[str, object], str, str]]:
 
 
 def _run(places: Sequence[tuple[Page, Series, int]], digest: str, row: dict[str, object]) -> dict[str, object]:
-    """What a run's page shows: its names and facts, its estimates, and the runs before and after it."""
+    """The content of a run's page: its names and facts, its estimates, and the runs before and after it."""
     estimates: list[tuple[Page, str, FoundChange | None]] = []
     before = after = ""
     for page, one, place in places:
@@ -292,7 +292,7 @@ def _run(places: Sequence[tuple[Page, Series, int]], digest: str, row: dict[str,
 
 
 def _places(found: Gathered) -> dict[str, list[tuple[Page, Series, int]]]:
-    """Where the estimates of each run are."""
+    """The places of the estimates of each run."""
     places: dict[str, list[tuple[Page, Series, int]]] = {}
     for page in found.pages:
         for one in page.series:

@@ -16,7 +16,7 @@ MARK = "site.json"
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What was written.
+    """Counts of the files of a site.
 
     Attributes:
         files: How many files the site has.

@@ -58,7 +58,7 @@ pub enum Certificate {
         pool: Hash28,
         /// BLAKE2b-256 of the pool's VRF key.
         vrf_key_hash: Hash32,
-        /// How it shares its rewards.
+        /// The terms by which it shares its rewards.
         terms: PoolTerms,
     },
     /// Retires a pool.

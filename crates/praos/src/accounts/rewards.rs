@@ -12,7 +12,7 @@ use slotmark_network::{Ratio, shelley};
 
 use super::{Constants, Snapshot};
 
-/// What the rewards of an epoch are worked out of.
+/// The figures that the rewards of an epoch are worked out of.
 pub(super) struct Issue<'i> {
     pub(super) parameters: &'i shelley::Parameters,
     pub(super) constants: &'i Constants,

@@ -71,6 +71,7 @@ def main() -> None:
         threading.Timer(0.01, os.kill, (os.getpid(), by[0])).start()
 
     sys.unraisablehook = dropped
+    _open_closed_streams()
     try:
         try:
             for number in STOPS:
@@ -92,6 +93,15 @@ def main() -> None:
             "slotmark: there is not enough memory. End other programs, or raise the limit of this one (`ulimit -v`, or its container's).\n"
         )
         sys.exit(2)
+
+
+def _open_closed_streams() -> None:
+    """Opens the null device for each standard stream that is closed, as by ``>&-``: the next file would have its number, and Python has no stream."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115 - open until the process ends
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
 
 
 def _run() -> None:

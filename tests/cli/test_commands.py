@@ -70,6 +70,30 @@ def test_the_gate_exits_by_the_verdict(
     assert ended.returncode == code, ended.stdout + ended.stderr
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_changes_no_exit_code(closed: str, tmp_path: Path) -> None:
+    setting = "decode, sequential"
+    write_run(tmp_path / "base", "pallas", {setting: [1000.0 + 2 * n for n in range(10)]})
+    write_run(tmp_path / "slower", "native", {setting: [900.0 + 2 * n for n in range(10)]})
+    for arguments, code in (("show base", 0), ("compare base slower --fail-on worse", 1), ("show nowhere", 2)):
+        line = f'exec "$0" -m slotmark {arguments} {closed}'
+        ended = subprocess.run(["sh", "-c", line, sys.executable], cwd=tmp_path, capture_output=True, check=False)
+        assert ended.returncode == code, ended.stderr
+        assert b"Traceback" not in ended.stdout + ended.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["base", "slower"]
+
+
+def test_samples_whose_reader_leaves_end_with_0(tmp_path: Path) -> None:
+    rates = [1000.0 + n for n in range(6000)]
+    write_run(tmp_path / "run", "pallas", {"decode, sequential": rates})
+    line = '"$0" -m slotmark samples run blocks_per_s | head -c 1; echo " ${PIPESTATUS[0]}"'
+    ended = subprocess.run(
+        ["bash", "-c", line, sys.executable], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ended.stdout.endswith(" 0\n")
+    assert not ended.stderr
+
+
 @pytest.fixture
 def somebodys_node(small_chain: Path, tmp_path: Path) -> Iterator[tuple[Path, str, "subprocess.Popen[str]"]]:
     """A server that the session didn't start: where it listens, and its process."""

@@ -149,9 +149,8 @@ def main() -> None:
         command = context.command_path if context else "slotmark"
         message = _POSSIBLE.sub(r". Did you mean \1?", error.format_message().strip().rstrip("."))
         _leave(2, f"{message}{'' if message.endswith('?') else '.'} See `{command} --help`.")
-    except BrokenPipeError:
-        forget_reader()
-        sys.exit(0)
+    except (BrokenPipeError, SystemExit) as end:
+        _end_where_the_reader_left(end)
     except SlotmarkError as error:
         if debug:
             raise
@@ -174,6 +173,14 @@ def _tell_traffic() -> None:
 
     if traffic.requests:
         remark(str(traffic))
+
+
+def _end_where_the_reader_left(end: BrokenPipeError | SystemExit) -> NoReturn:
+    """Exits 0, also in the place of typer's 1, which is the code of HOLD; any other exit stays as it is."""
+    if isinstance(end, SystemExit) and not isinstance(end.__context__, BrokenPipeError):
+        raise end
+    forget_reader()
+    sys.exit(0)
 
 
 def _leave(code: int, message: str) -> NoReturn:

@@ -12,7 +12,16 @@ from slotmark.cli import app
 from tests.conftest import slotmark
 from tests.made_up_runs import write_run
 
-WRITES_ONLY = {"chain synth", "cluster create", "cluster clean", "store recompute", "store accept", "store prune"}
+WRITES_ONLY = {
+    "chain synth",
+    "cluster create",
+    "cluster clean",
+    "site",
+    "serve",
+    "store recompute",
+    "store accept",
+    "store prune",
+}
 """Commands that print remarks."""
 
 PRINTS_FOLDERS = {
@@ -25,6 +34,7 @@ PRINTS_FOLDERS = {
     "published import",
     "copy",
     "store add",
+    "store import",
 }
 """Commands that make something with a manifest, or JSON itself."""
 

@@ -22,7 +22,7 @@ def badge(label: str, value: str, state: str) -> bytes:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{sum(widths)}" height="20" role="img" aria-label="{name}"><title>{name}</title>'
         f'<rect width="{widths[0]}" height="20" fill="#2d3440"/><rect x="{widths[0]}" width="{widths[1]}" height="20" fill="{_COLOURS[state]}"/>'
         '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
-        f'<text x="{_PAD / 2:g}" y="14" textLength="{widths[0] - _PAD}" lengthAdjust="spacingAndGlyphs">{escape(label)}</text>'
-        f'<text x="{widths[0] + _PAD / 2:g}" y="14" textLength="{widths[1] - _PAD}" lengthAdjust="spacingAndGlyphs">{escape(value)}</text></g></svg>\n'
+        f'<text x="{_PAD // 2}" y="14" textLength="{widths[0] - _PAD}" lengthAdjust="spacingAndGlyphs">{escape(label)}</text>'
+        f'<text x="{widths[0] + _PAD // 2}" y="14" textLength="{widths[1] - _PAD}" lengthAdjust="spacingAndGlyphs">{escape(value)}</text></g></svg>\n'
     )
     return text.encode()

@@ -192,7 +192,7 @@ def picture(page: Page) -> str:
 
 def _point(place: int, count: int, share: float) -> str:
     across = 1 + 120 * (place / (count - 1) if count > 1 else 0.5)
-    return f"{across:.4g},{24 - 22 * share:.3g}"
+    return f"{round(across, 1)},{round(24 - 22 * share, 1)}"
 
 
 def _newest(page: Page) -> str:

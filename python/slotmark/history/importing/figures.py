@@ -1,4 +1,4 @@
-"""What a file of another tool has of one commit: figures with their units, and which direction of each is better."""
+"""Figures that a file of another tool has of one commit, with their units, and which direction of each is better."""
 
 import math
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ _SIZES = {"B": 1.0, "bytes": 1.0, "kB": 1e3, "KiB": 1024.0, "MB": 1e6, "MiB": 10
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a person says where a file doesn't.
+    """The words of a person where a file has none.
 
     Attributes:
         unit: The unit of figures without one; empty where nobody said it.

@@ -171,7 +171,8 @@ def _line(
         )
     if cause.tips_at is not None:
         return 1, Paragraph(f"{begin}{row.title} ({levels}): {cause.reason}.", Verdict.INCONCLUSIVE)
-    return 1, Paragraph(f"{what}: no verdict, {cause.reason}.", Verdict.INCONCLUSIVE)
+    reason = cause.reason if cause.reason.startswith("no verdict") else f"no verdict, {cause.reason}"
+    return 1, Paragraph(f"{what}: {reason}.", Verdict.INCONCLUSIVE)
 
 
 def _warnings(decision: Decision, several: bool) -> list[Paragraph]:

@@ -15,7 +15,7 @@ from slotmark.history.columns import whole
 from slotmark.history.decisions import Decisions
 from slotmark.history.results import FoundChange
 from slotmark.history.store import Store
-from slotmark.numbers import change_with_span, number, percent, signed, signed_interval
+from slotmark.numbers import brief, change_with_span, number, percent, signed, signed_interval
 from slotmark.report import report_style
 from slotmark.report.renderers.vega import vega
 from slotmark.site.badges import badge
@@ -192,7 +192,7 @@ def picture(page: Page) -> str:
 
 def _point(place: int, count: int, share: float) -> str:
     across = 1 + 120 * (place / (count - 1) if count > 1 else 0.5)
-    return f"{round(across, 1)},{round(24 - 22 * share, 1)}"
+    return f"{brief(across, 4)},{brief(24 - 22 * share)}"
 
 
 def _newest(page: Page) -> str:

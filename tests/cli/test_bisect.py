@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from slotmark.errors import ArgumentError
+from slotmark.measure.commits import commits_of_file, commits_of_git
 from slotmark.measure.session import FILE
 from slotmark.run import open_run
 from tests.conftest import REPO, slotmark
@@ -181,6 +183,28 @@ def test_what_makes_no_sense_is_refused_in_a_line(
     (line,) = [one for one in done.stderr.splitlines() if one.startswith("slotmark: ")]
     assert why in line
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_good_commit_of_another_history_and_a_shallow_clone_are_refused_in_a_line(repo: Path, tmp_path: Path) -> None:
+    cloned, shallow = tmp_path / "cloned", tmp_path / "shallow"
+    subprocess.run(["git", "clone", "-q", repo, cloned], check=True)
+    git(cloned, "checkout", "-q", "--orphan", "other")
+    git(cloned, "commit", "-q", "-m", "a beginning of its own")
+    subprocess.run(["git", "clone", "-q", "--depth", "2", "--branch", "main", cloned.as_uri(), shallow], check=True)
+    git(shallow, "fetch", "-q", "--depth", "1", "origin", "tag", "good")
+    with pytest.raises(ArgumentError, match=r"isn't before --bad"):
+        commits_of_git(cloned, "other", "main")
+    with pytest.raises(ArgumentError, match=r"git fetch --unshallow"):
+        commits_of_git(shallow, "good", "main")
+    assert len(commits_of_git(cloned, "good", "main")) == COMMITS
+
+
+def test_a_long_file_of_commits_is_refused_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "commits.txt"
+    file.write_text("\n".join(f"{number:x}" for number in range(150_000)))
+    with pytest.raises(ArgumentError, match=r"100,000 commits lie between"):
+        commits_of_file(file, "0", f"{99_999:x}")
+    assert len(commits_of_file(file, "0", "ff")) == 256
 
 
 @pytest.mark.parametrize(

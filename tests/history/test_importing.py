@@ -138,6 +138,18 @@ def test_asvs_results(tmp_path: Path) -> None:
     )
 
 
+def test_combinations_without_values_cost_nothing(tmp_path: Path) -> None:
+    axes = [["1", "2"] * 5] * 20  # 10^20 combinations
+    content = {"commit_hash": "a", "result_columns": ["result", "params"], "results": {"time_x": [[5], axes]}}
+    assert len(figures(written(tmp_path, content), "asv", Asked("s"))) == 1
+
+
+def test_lines_may_end_as_old_macs_end_them(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_bytes(b"time,commit,p50\r1767312000,b,1.6\r")
+    assert figures(file, "otava", Asked("s")) == {("duration", "p50"): [1.6]}
+
+
 OTAVA = "time,commit,p50,p99\n2026-01-01T00:00:00,a,1.5,9\n1767312000,b,1.6,\n"
 
 
@@ -199,6 +211,18 @@ HOSTILE: list[tuple[str, str, str]] = [
     ("otava", "time,a\nsoon,1\n", "'soon' is no time"),
     ("otava", "time,a\n1e300,1\n", "is no time"),
     ("otava", "time,a\n1,nan\n", "no figure with a number"),
+    ("otava", f"time,a\n1,{'9' * 200_000}\n", "field larger than field limit"),
+    ("bmf", f'{{"a": {{"latency": {{"value": {"9" * 400}}}}}}}', "no figure with a number"),
+    (
+        "asv",
+        '{"commit_hash": "a", "result_columns": ["result", "params"], "results": {"x": [[5], [3]]}}',
+        "params of 'x' aren't lists",
+    ),
+    (
+        "asv",
+        '{"commit_hash": "a", "date": 1e300, "result_columns": ["result"], "results": {"time_x": [[5]]}}',
+        "is no time",
+    ),
 ]
 
 

@@ -1,15 +1,18 @@
 """Commits between a good and a bad one, in their order: of a Git repository, or of a file that names them."""
 
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 from slotmark.cleaning import one_name
 from slotmark.errors import ArgumentError
 from slotmark.numbers import duration
+from slotmark.texts import content_of
 
 MOST = 10_000
 """Most commits that a search takes."""
 
+_MOST_BYTES = 16 << 20
 _WAIT_S = 60.0
 
 
@@ -18,25 +21,29 @@ def commits_of_git(repo: Path, good: str, bad: str) -> list[str]:
     first, last = (_commit(repo, option, name) for option, name in (("--good", good), ("--bad", bad)))
     if first == last:
         raise ArgumentError(f"--good {one_name(good)} and --bad {one_name(bad)} are one commit. Name two.")
-    listed = _git(repo, "rev-list", "--first-parent", "--reverse", f"{first}..{last}").split()
-    if not listed or _git(repo, "rev-parse", f"{listed[0]}^").strip() != first:
+    listed = [
+        line.split()
+        for line in _git(repo, "rev-list", "--first-parent", "--reverse", "--parents", f"{first}..{last}").splitlines()
+    ]
+    # The oldest of them has no parent where the two have no common history, or where a shallow clone ends.
+    if not listed or listed[0][1:2] != [first]:
         raise ArgumentError(
-            f"--good {one_name(good)} isn't before --bad {one_name(bad)} on its line of first parents in {repo}. Name a commit that is."
+            f"--good {one_name(good)} isn't before --bad {one_name(bad)} on its line of first parents in {repo}. Name a commit that is; get a shallow clone's history with `git fetch --unshallow`."
         )
-    return refused_many([first, *listed])
+    return refused_many([first, *(commit for commit, *_ in listed)])
 
 
 def commits_of_file(file: Path, good: str, bad: str) -> list[str]:
     """The commits from a good to a bad one, both included, of a file with one per line, the oldest first. ArgumentError where it has them not."""
     try:
-        with file.open(encoding="utf-8") as opened:
-            names = [line.strip() for line in opened.read(1 << 20).splitlines() if line.strip()]
+        text = content_of(file, _MOST_BYTES).decode("utf-8")
+        names = [line.strip() for line in text.splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise ArgumentError(f"{file}: can't be read ({error}). Give a text file with one commit per line.") from error
     for name in names:
         if name.startswith("-") or one_name(name) != name:
             raise ArgumentError(f"{file}: {one_name(name)!r} is no name of a commit. Write one per line.")
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise ArgumentError(f"{file}: {twice} is there twice. Write each commit once, the oldest first.")
     for option, name in (("--good", good), ("--bad", bad)):

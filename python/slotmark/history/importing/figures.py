@@ -1,6 +1,6 @@
 """Figures that a file of another tool has of one commit, with their units, and which direction of each is better."""
 
-import math
+import sys
 from collections.abc import Sequence
 from typing import Literal, NoReturn
 
@@ -111,7 +111,7 @@ class Gathering:
         values = [
             float(one)
             for one in samples
-            if isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one)
+            if isinstance(one, int | float) and not isinstance(one, bool) and abs(one) <= sys.float_info.max
         ]
         if not values:
             self.left_out += 1

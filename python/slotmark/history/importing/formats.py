@@ -102,7 +102,10 @@ def _of_criterion(folder: Path, asked: Asked) -> Iterator[Record]:
 
 def _of_otava(file: Path, asked: Asked) -> Iterator[Record]:
     """A CSV file as Otava reads it: a row per commit, its time in ``time``, the commit in ``commit`` where there is such a column, and a column per metric."""
-    rows = list(csv.reader(io.StringIO(_text(file))))
+    try:
+        rows = list(csv.reader(io.StringIO(_text(file), newline="")))
+    except csv.Error as error:
+        _refuse(file, f"not as expected ({error})")
     if len(rows) < 2 or "time" not in rows[0]:
         _refuse(file, "expected a first row with the names of columns, one of them time, and a row per commit")
     head = rows[0]
@@ -160,7 +163,10 @@ def _of_asv(file: Path, asked: Asked) -> Iterator[Record]:
             continue
         at = content.result_columns.index(params) if params in content.result_columns else len(cells)
         axes = cells[at] if len(cells) > at and isinstance(cells[at], list) else []
-        labels = [", ".join(map(str, one)) for one in product(*axes)] if axes else [""]
+        if not all(isinstance(one, list) for one in axes):
+            _refuse(file, f"params of '{one_name(name)}' aren't lists of values")
+        # One label after the other, as many as there are values: a file can name more combinations than memory holds.
+        labels = (", ".join(map(str, one)) for one in product(*axes))
         better: Better | str = (
             "lower" if name.split(".")[-1].startswith(("time_", "mem_", "peakmem_", "timeraw_")) else ""
         )
@@ -170,7 +176,7 @@ def _of_asv(file: Path, asked: Asked) -> Iterator[Record]:
     words = [str(machine[one]) for one in ("cpu", "num_cpu", "ram") if machine.get(one)]
     yield Record(
         ref=one_name(content.commit_hash),
-        at=_iso(content.date / 1000) if content.date else "",
+        at=_time(file, str(content.date / 1000)) if content.date else "",
         machine=one_name(", ".join(words) or str(machine.get("machine", ""))),
         figures=gathering.figures,
         left_out=gathering.left_out,
@@ -233,7 +239,7 @@ def _is_number(text: str) -> bool:
 
 
 def _time(file: Path, text: str) -> str:
-    """A time as Otava has it, seconds since 1970 or ISO 8601, as ISO 8601."""
+    """A time as seconds since 1970 or ISO 8601, as ISO 8601."""
     try:
         return _iso(float(text))
     except (ValueError, OverflowError, OSError):

@@ -275,7 +275,9 @@ def test_a_command_that_the_kernel_ends_for_its_memory_leaves_what_the_next_one_
     here, variables = tmp_path / "here", {**os.environ, "TMPDIR": str(tmp_path)}
     here.mkdir()
     with group() as into:
-        killed = subprocess.run([*into.words, *words], cwd=here, env=variables, capture_output=True, timeout=240, check=False)
+        killed = subprocess.run(
+            [*into.words, *words], cwd=here, env=variables, capture_output=True, timeout=240, check=False
+        )
     assert killed.returncode == -9
     assert not (here / "report").exists()
     done = subprocess.run(words, cwd=here, env=variables, capture_output=True, timeout=240, check=False)

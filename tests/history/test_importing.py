@@ -39,9 +39,9 @@ def test_benchers_format(tmp_path: Path) -> None:
         },
     )
     assert figures(file, "bmf", Asked("ms", "lower")) == {
-        ("duration", "sync, latency"): [pytest.approx(1.5e-6)],
-        ("rate", "sync, throughput"): [20.0],
-        ("duration", "tip"): [pytest.approx(3.5e-3)],
+        ("imported_duration", "sync, latency"): [pytest.approx(1.5e-6)],
+        ("imported_rate", "sync, throughput"): [20.0],
+        ("imported_duration", "tip"): [pytest.approx(3.5e-3)],
     }
     with pytest.raises(ImportFileError, match=r"'tip' has no unit\. Give it with --unit"):
         read_records(file, "bmf", NOTHING)
@@ -49,7 +49,7 @@ def test_benchers_format(tmp_path: Path) -> None:
         ImportFileError, match=r"'tip', in blocks, may be better lower or higher\. Say which with --better"
     ):
         read_records(file, "bmf", Asked("blocks"))
-    assert figures(file, "bmf", Asked("blocks", "lower"))["lower", "tip, blocks"] == [3.5]
+    assert figures(file, "bmf", Asked("blocks", "lower"))["imported_lower", "tip, blocks"] == [3.5]
 
 
 def test_what_slotmark_exports_for_bencher_comes_back(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_pytest_benchmark_by_the_tool_itself(tmp_path: Path) -> None:
     words = ["-q", "-p", "no:cacheprovider", "--benchmark-json=out.json", "--benchmark-save-data", "test_it.py"]
     subprocess.run([sys.executable, "-m", "pytest", *words], cwd=tmp_path, check=True, capture_output=True)
     ((key, samples),) = figures(tmp_path / "out.json", "pytest-benchmark").items()
-    assert key == ("duration", "test_it.py::test_sum")
+    assert key == ("imported_duration", "test_it.py::test_sum")
     stats = json.loads((tmp_path / "out.json").read_text())["benchmarks"][0]["stats"]
     assert sum(samples) / len(samples) == pytest.approx(stats["mean"], rel=0.01)
 
@@ -97,7 +97,9 @@ def test_criterions_samples(tmp_path: Path) -> None:
         tmp_path, {"sampling_mode": "Linear", "iters": [1, 2, 4], "times": [10, 30, 40]}, "group/decode/new/sample.json"
     )
     written(tmp_path, {"iters": [1], "times": [1]}, "group/decode/base/sample.json")
-    assert figures(tmp_path, "criterion") == {("duration", "group/decode"): pytest.approx([1e-8, 1.5e-8, 1e-8])}
+    assert figures(tmp_path, "criterion") == {
+        ("imported_duration", "group/decode"): pytest.approx([1e-8, 1.5e-8, 1e-8])
+    }
     with pytest.raises(ImportFileError, match=r"no NAME/new/sample\.json"):
         read_records(tmp_path / "group" / "decode" / "base", "criterion", NOTHING)
 
@@ -126,9 +128,9 @@ def test_asvs_results(tmp_path: Path) -> None:
     )
     (record,) = read_records(file, "asv", Asked(better="higher"))
     assert {(one.metric, one.part): one.samples for one in record.figures} == {
-        ("duration", "bench.time_sync(1)"): [0.1],
-        ("duration", "bench.time_sync(10)"): [0.2],
-        ("higher", "bench.track_blocks, blocks"): [5.0],
+        ("imported_duration", "bench.time_sync(1)"): [0.1],
+        ("imported_duration", "bench.time_sync(10)"): [0.2],
+        ("imported_higher", "bench.track_blocks, blocks"): [5.0],
     }
     assert (record.ref, record.at, record.machine, record.left_out) == (
         "abc",
@@ -147,7 +149,7 @@ def test_combinations_without_values_cost_nothing(tmp_path: Path) -> None:
 def test_lines_may_end_as_old_macs_end_them(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_bytes(b"time,commit,p50\r1767312000,b,1.6\r")
-    assert figures(file, "otava", Asked("s")) == {("duration", "p50"): [1.6]}
+    assert figures(file, "otava", Asked("s")) == {("imported_duration", "p50"): [1.6]}
 
 
 OTAVA = "time,commit,p50,p99\n2026-01-01T00:00:00,a,1.5,9\n1767312000,b,1.6,\n"
@@ -156,8 +158,8 @@ OTAVA = "time,commit,p50,p99\n2026-01-01T00:00:00,a,1.5,9\n1767312000,b,1.6,\n"
 def test_otavas_rows(tmp_path: Path) -> None:
     first, second = read_records(written(tmp_path, OTAVA), "otava", Asked("ms"))
     assert [(one.metric, one.part, one.samples) for one in first.figures] == [
-        ("duration", "p50", [pytest.approx(0.0015)]),
-        ("duration", "p99", [pytest.approx(0.009)]),
+        ("imported_duration", "p50", [pytest.approx(0.0015)]),
+        ("imported_duration", "p99", [pytest.approx(0.009)]),
     ]
     assert (first.ref, second.ref, second.left_out) == ("a", "b", 1)
     assert second.at == "2026-01-02T00:00:00+00:00"
@@ -187,7 +189,7 @@ def test_imported_figures_have_a_history(tmp_path: Path) -> None:
     assert len(done.stdout.splitlines()) == 30
     assert all(line.endswith("(already there)") for line in slotmark(*words).stdout.splitlines())
     check_run(next((store / "runs").iterdir()))
-    found = json.loads(slotmark("history", "duration", "--store", store, "--json").stdout)
+    found = json.loads(slotmark("history", "imported_duration", "--store", store, "--json").stdout)
     (series,) = found["series"]
     assert series["group"]["machine"] == "runner"
     assert series["part"] == "p50"

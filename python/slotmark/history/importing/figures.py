@@ -48,7 +48,7 @@ class Figure(msgspec.Struct, frozen=True):
     """A figure of one commit.
 
     Attributes:
-        metric: Its metric in the catalogue of imported runs.
+        metric: Its metric in the catalogue of bench `foreign`.
         part: Its name, with its unit where the metric has none.
         samples: Its values, in the metric's unit; one where the file has one.
     """
@@ -141,7 +141,7 @@ class Gathering:
                 f"more than {MOST_FIGURES:,} figures of one commit, or {MOST_SAMPLES:,} samples of one figure",
                 "Import fewer.",
             )
-        self._found[metric, shown] = Figure(metric, shown, [factor * one for one in values])
+        self._found[metric, shown] = Figure(f"imported_{metric}", shown, [factor * one for one in values])
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         raise ImportFileError(f"{self._file}: {what}. {remedy}")

@@ -9,7 +9,7 @@ from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target
 from slotmark.run.integrity import digest_of
 from slotmark.versions import versions
 
-BENCH = "imported"
+BENCH = "foreign"
 
 
 def write_run(record: Record, target: str, form: str, source: Path, out: Path) -> Run:
@@ -34,7 +34,7 @@ def write_run(record: Record, target: str, form: str, source: Path, out: Path) -
     columns = {
         "part": pa.string(),
         "metric": pa.string(),
-        "sample": pa.int64(),
+        "sample_no": pa.int64(),
         "value": pa.float64(),
         "commit": pa.string(),
     }
@@ -50,7 +50,7 @@ def write_run(record: Record, target: str, form: str, source: Path, out: Path) -
                 bench=BENCH,
                 origin="imported",
                 target=Target(name=target, version=record.ref, commit=record.ref),
-                workload={"format": form},
+                workload={"recorded by": form},
                 parameters={},
                 session=f"imported, {record.ref or record.at or source.name}",
                 machine=None,

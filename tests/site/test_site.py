@@ -96,6 +96,28 @@ def test_the_step_is_on_the_first_page_and_in_the_feed(public: Path) -> None:
     assert "worse -1" in entry.findtext("a:title", "", atom)
 
 
+def test_a_version_is_compared_with_the_one_before_it(public: Path) -> None:
+    def row(version: str) -> str:
+        (page,) = (public / "versions").glob(f"pallas-{version.replace('.', '-')}-*.html")
+        text = page.read_text(encoding="utf-8")
+        assert f"{version} compared with" in text
+        (found,) = [one for one in re.findall(r"<tr>.*?</tr>", text, re.DOTALL) if ">Blocks per second<" in one]
+        return found
+
+    assert "chip worse" in row(f"1.{STEP}")
+    assert "chip worse" not in row(f"1.{STEP - 1}") and "chip better" not in row(f"1.{STEP - 1}")
+    # The first version of a machine has none before it, and a version on another machine isn't compared with it.
+    assert len([*(public / "versions").iterdir()]) == 23
+
+
+def test_a_run_shows_the_difference_from_the_run_before(public: Path) -> None:
+    first = (public / "index.html").read_text(encoding="utf-8")
+    begun = re.search(r'href="(runs/[0-9a-f]+\.html)"', first)
+    assert begun is not None
+    text = (public / begun[1]).read_text(encoding="utf-8")
+    assert re.search(r'data-label="from the run before" class="right">-1[0-9.]+ % \[-[0-9.]+ to -[0-9.]+ %\]', text)
+
+
 def test_the_same_store_gives_the_same_bytes_and_only_what_changed_is_written(store: Path, tmp_path: Path) -> None:
     copy, out, again = tmp_path / "store", tmp_path / "public", tmp_path / "again"
     shutil.copytree(store, copy)
@@ -210,7 +232,8 @@ def test_serve_shows_a_site_to_this_machine_and_nothing_beside_it(public: Path) 
 def test_pages_in_a_browser(public: Path, width: int) -> None:
     metric = page_of(public, "blocks-per-s")
     (run, *_) = sorted((public / "runs").glob("*.html"))
-    for file in (public / "index.html", public / "metrics" / "index.html", metric, run):
+    (version, *_) = sorted((public / "versions").glob("*.html"))
+    for file in (public / "index.html", public / "metrics" / "index.html", metric, run, version):
         with opened_page(file, public, width) as page:
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (file, width)
             assert page.locator("h1").count() == 1
@@ -230,13 +253,27 @@ def test_two_runs_are_chosen_by_keyboard_and_by_clicks(public: Path, store: Path
         page.wait_for_selector("#chart svg")
         buttons = page.locator("#runs tbody tr .choose")
         # The three newest are of the other machine.
-        for place in (3, 10):
+        for place in (3, 13):
             buttons.nth(place).focus()
             page.keyboard.press("Enter")
         command = page.locator("#pair code").inner_text()
-        runs = [buttons.nth(place).get_attribute("data-run") for place in (3, 10)]
+        runs = [buttons.nth(place).get_attribute("data-run") for place in (13, 3)]
         assert command == f"slotmark compare {store}/runs/{runs[0]}* {store}/runs/{runs[1]}* -o out"
         assert page.locator("#pair pre").is_visible()
+        # The change that is planted lies between the two, the earlier of which is the baseline.
+        text = page.locator("#pair p").inner_text()
+        planted = re.match(
+            r"1\.13 to 1\.23: ([0-9.,]+) to ([0-9.,]+) blocks/s, -([0-9.]+) % \[-([0-9.]+) to -([0-9.]+) %\]\. That is more",
+            text,
+        )
+        assert planted, text
+        before, after, *size = (float(one.replace(",", "")) for one in planted.groups())
+        assert size[0] == pytest.approx(100 * (1 - after / before), abs=0.06)
+        assert size[1] > 12 > size[2]
+        for place in (13, 4):
+            buttons.nth(place).focus()
+            page.keyboard.press("Enter")
+        assert "Two runs of one build may differ by as much" in page.locator("#pair p").inner_text()
         buttons.nth(0).focus()
         page.keyboard.press("Space")
         assert "different kinds of machines" in page.locator("#pair p").inner_text()

@@ -75,13 +75,14 @@ def add(
 ) -> None:
     """Copy runs into a store and compute their estimates. A run that is there already stays as it is."""
     from slotmark.cli.reports import opened_runs
+    from slotmark.cores import usable_cores
     from slotmark.history import Labels, make_store
 
     labels = Labels(ref=ref, version=version, branch=branch, target=target, machine=machine)
     opened: list[Run] = opened_runs(runs)
     store = make_store(place(to))
     with progress("runs") as step:
-        found = store.add(opened, labels, step)
+        found = store.add(opened, labels, step, most_processes=usable_cores())
         store.keep_index()
     for one in found:
         typer.echo(f"{one.run}  {one.place}{'' if one.new else ' (already there)'}")

@@ -10,12 +10,13 @@ from slotmark.compare.spread_table import SpreadTable
 from slotmark.errors import ArgumentError, did_you_mean
 from slotmark.history.columns import Column, Estimates, Read, whole
 from slotmark.history.decisions import Decisions
+from slotmark.history.differences import places_by_version, spread_of
 from slotmark.history.finding import CONFIDENCE, Method, found_changes
 from slotmark.history.results import Changes, FoundChange, History, SeriesHistory, VersionLine
 from slotmark.history.series import Group
 from slotmark.history.store import Store
 from slotmark.metrics import Metric, catalogue
-from slotmark.statistics.between_runs import Spread, combined, pooled
+from slotmark.statistics.between_runs import Spread
 from slotmark.statistics.change_points import Rules
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import from_scale
@@ -163,18 +164,12 @@ def _series(read: Read, group: Group, metric: Metric, rules: Rules, method: Meth
 
 def _versions(estimates: Estimates, column: Column, found: Sequence[FoundChange]) -> list[VersionLine]:
     """A line per version, in the order of their first runs."""
-    by_version: dict[str, list[int]] = {}
-    for place, row in enumerate(estimates.rows):
-        if not np.isnan(column.levels[place]):
-            by_version.setdefault(str(row["version"]), []).append(place)
-    starts = {one.run for one in found if one.state == "sure"}
-    repeated = pooled([column.mean_of(places) for places in by_version.values()])
-    between = (
-        None
-        if repeated or column.spread
-        else pooled([column.mean_of(places) for places in _stretches(estimates, column, starts)])
-    )
-    spread = combined(repeated, column.spread) or between
+    spread = spread_of(estimates, column, [one.run for one in found if one.state == "sure"])
+    by_version = {
+        version: there
+        for version, places in places_by_version(estimates).items()
+        if (there := [place for place in places if not np.isnan(column.levels[place])])
+    }
     return [
         VersionLine(
             version=version,
@@ -201,14 +196,3 @@ def _interval(
     found = student(level, float(np.sqrt(variance / len(means))), degrees, CONFIDENCE).interval
     over: Literal["runs", "within", ""] = "runs" if spread else "within" if within else ""
     return Interval(*(from_scale(one, column.scale) for one in (found.estimate, found.low, found.high))), over
-
-
-def _stretches(estimates: Estimates, column: Column, starts: set[str]) -> list[list[int]]:
-    """The places of runs between changes, of those that have the series."""
-    found: list[list[int]] = [[]]
-    for place, row in enumerate(estimates.rows):
-        if row["run"] in starts:
-            found.append([])
-        if not np.isnan(column.levels[place]):
-            found[-1].append(place)
-    return [one for one in found if one]

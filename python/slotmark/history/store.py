@@ -18,6 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from slotmark.cleaning import one_name
+from slotmark.engine import Piece, local
 from slotmark.errors import RunError, StoreError
 from slotmark.history import index
 from slotmark.history.entries import (
@@ -33,7 +34,7 @@ from slotmark.history.entries import (
 from slotmark.history.estimates import estimates_of
 from slotmark.history.files import Files, files_at
 from slotmark.history.series import Group, circumstances, machine_of, target_of, workload_of
-from slotmark.places import Place, Url
+from slotmark.places import Place, Url, place
 from slotmark.run import Run, check_run, copy_run, open_run
 from slotmark.run.storage import is_run
 from slotmark.versions import slotmark_version
@@ -46,6 +47,9 @@ _AGAIN = (
 
 DIGITS = 32
 """Digits of a digest that name a run in a store."""
+
+RUNS_OF_A_PROCESS = 4
+"""The least runs for which a process is started beside this one: a start takes as long as some runs."""
 
 BEHIND = 0.05
 """The share of runs that the index may lack before it is written again."""
@@ -79,6 +83,14 @@ class Added(msgspec.Struct, frozen=True):
     late: bool
 
 
+class _One(msgspec.Struct, frozen=True):
+    """A run after a process added it, as :class:`Added` has it."""
+
+    run: str
+    new: bool
+    late: bool
+
+
 class Old(msgspec.Struct, frozen=True):
     """A run whose tables a rule would remove: its digest, id and version, when it was measured, and the size of its tables."""
 
@@ -106,13 +118,16 @@ class Store:
         """The digests of its runs, sorted."""
         return [found[1] for name in self.files.names("entries") if (found := _ENTRY.fullmatch(name))]
 
-    def add(self, runs: Sequence[Run], labels: Labels, progress: Progress | None = None) -> list[Added]:
+    def add(
+        self, runs: Sequence[Run], labels: Labels, progress: Progress | None = None, most_processes: int = 1
+    ) -> list[Added]:
         """Adds runs; one that is there already, with these labels, stays as it is.
 
         Args:
             runs: One or more.
             labels: Their names.
             progress: Called with how many are done, of how many, and which is next; may raise to stop.
+            most_processes: How many may add them beside each other. More than one begins as :func:`slotmark.engine.local` says.
 
         Raises:
             RunError: A run is damaged.
@@ -123,17 +138,32 @@ class Store:
                 f"{self.place}: its estimates were computed by slotmark {self.slotmark}, this is {slotmark_version()}. Run `slotmark store recompute --store {self.place}` first."
             )
         added_ns = time.time_ns()
-        found = []
-        for place, run in enumerate(runs):
-            if progress:
-                progress(place, len(runs), one_name(str(run.place)))
-            found.append(self._add(run, labels, added_ns, place))
+        pieces = [
+            Piece(work=_add_one, inputs=(str(self.place), str(run.place), labels, added_ns, number), label="")
+            for number, run in enumerate(runs)
+        ]
+
+        def shown(done: int) -> None:
+            if progress and done < len(runs):
+                progress(done, len(runs), one_name(str(runs[done].place)))
+
+        def merged(outputs: Iterator[_One]) -> list[Added]:
+            found = []
+            for run, one in zip(runs, outputs, strict=True):
+                found.append(Added(one.run, run.place, one.new, one.late))
+                shown(len(found))
+            return found
+
+        shown(0)
+        workers = max(1, min(most_processes, len(runs) // RUNS_OF_A_PROCESS))
+        found = local(pieces, merged, workers=workers)
         new = {one.run for one in found if one.new}
         if new and (known := self._indexed()) is not None and new & {*known["run"].to_pylist()}:
             self.write_index(from_files=True)  # a run that was taken out is back, under other names perhaps
         return found
 
-    def _add(self, run: Run, labels: Labels, added_ns: int, place: int) -> Added:
+    def add_one(self, run: Run, labels: Labels, added_ns: int, place: int) -> "_One":
+        """Adds a run, beside other writers."""
         digest = digest_of(run)
         measured = measured_ns(run.manifest.started, added_ns)
         there = self.files.read(f"entries/{digest}.json")
@@ -149,7 +179,7 @@ class Store:
             )
             there = self.files.create(f"entries/{digest}.json", msgspec.json.encode(entry) + b"\n")
         if there is None:
-            return Added(digest, run.place, new=True, late=measured is None)
+            return _One(digest, new=True, late=measured is None)
         before = decoded_entry(self._file(f"entries/{digest}.json"), there).labels
         for name in labels.__struct_fields__:
             ours, theirs = getattr(labels, name), getattr(before, name)
@@ -158,7 +188,7 @@ class Store:
                 raise StoreError(
                     f"{run.place}: already in {self.place} {told}, and a run counts once. Leave --{name} out, or remove entries/{digest}.json there to add it anew."
                 )
-        return Added(digest, run.place, new=False, late=False)
+        return _One(digest, new=False, late=False)
 
     def _copy(self, run: Run, digest: str) -> None:
         """Has the run in the store, whole: also where another writer, or one that was killed, has put it there."""
@@ -316,6 +346,11 @@ class Store:
 
     def _file(self, name: str) -> str:
         return f"{self.place}/{name}"
+
+
+def _add_one(store: str, run: str, labels: Labels, added_ns: int, number: int) -> _One:
+    """Adds a run in a process of its own."""
+    return open_store(place(store)).add_one(open_run(place(run)), labels, added_ns, number)
 
 
 def digest_of(run: Run) -> str:

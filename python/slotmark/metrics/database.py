@@ -128,6 +128,7 @@ class Database:
         self._rows: dict[str, int] = {}
         self._together: list[Piece] = []
         self._members: list[str] = []
+        self._small = False
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -184,6 +185,8 @@ class Database:
             at_once = max(least, int(ROWS_AT_ONCE / max(1.0, rows)))
             each = (names[start : start + at_once] for start in range(0, len(names), at_once))
             self._together = [Piece(some[0], some[-1], "", None) for some in each]
+            # All members at once, in memory: files of relations would take longer than the relations.
+            self._small = len(self._together) <= 1
 
     def shift(self, column: str, sql: str) -> None:
         """Takes from the values of a column of this name, in tables opened from here on that have a member, what some SQL gives for the member."""
@@ -198,7 +201,8 @@ class Database:
         with self._kept_rows(self._connection, self._all_kept_in(sql)):
             self._fetch(sql)
             self.execute(f"CREATE TABLE {_identifier(name)} AS {sql}")
-        self.execute("CHECKPOINT")
+        if not self._small:
+            self.execute("CHECKPOINT")
 
     def make_by_member(self, name: str, sql: str) -> None:
         """Computes a table some members at a time, in the order of members' names, and keeps it in a file.
@@ -207,6 +211,9 @@ class Database:
             name: Name of the table.
             sql: For some members it gives those members' rows, with the members' column.
         """
+        if self._small:
+            self.make(name, sql)
+            return
         read = names_in(sql)
         tables = {table: self._files[table] for table in read if self._column in self._numbered.get(table, ())}
         kept = [relation for relation in read if relation in self._kept]
@@ -261,6 +268,11 @@ class Database:
     def _keep(self, name: str, members: Sequence[Members], rows: Callable[[Members], pa.Table]) -> None:
         """Keeps in a file what is computed of each few members, in their order, and makes it known as a table."""
         members = members or [Members("", LAST, [])]
+        if self._small and len(members) == 1:
+            self._connection.register(_given(name), rows(members[0]))
+            self.execute(f"CREATE TABLE {_identifier(name)} AS {self._named_members(_identifier(_given(name)))}")
+            self._connection.unregister(_given(name))
+            return
         found: list[Piece] = []
         self._rows[name] = 0
         ahead = self._at_once + 1 if self._at_once > 1 else 1
@@ -392,14 +404,16 @@ class Database:
 
     def _of_kept(self, relation: str, rows: Sequence[Any] | None = None) -> str:
         """Returns SQL of a relation's rows in its file or files, where a member is a number; of some files, where they are named."""
-        column = _identifier(self._column)
-        name = f"CAST(ENUM_RANGE(NULL::{column}) AS {column}[])[{column} + 1]"
-        there = _identifier(f"kept {relation}")
+        there = _identifier(_given(relation))
         if self._in_parquet:
             every = [piece.rows for piece in self._kept[relation]]
             there = parquet_files(rows or (every if rows is None else every[:1]))
-        none = " LIMIT 0" if rows is not None and not rows else ""
-        return f"SELECT * REPLACE ({name} AS {column}) FROM {there}{none}"
+        return f"{self._named_members(there)}{' LIMIT 0' if rows is not None and not rows else ''}"
+
+    def _named_members(self, rows: str) -> str:
+        """SQL of rows in which a member is a number, with its name there as a word."""
+        column = _identifier(self._column)
+        return f"SELECT * REPLACE (CAST(ENUM_RANGE(NULL::{column}) AS {column}[])[{column} + 1] AS {column}) FROM {rows}"
 
     def _all_kept_in(self, sql: str) -> dict[str, list[Any]]:
         """The relations that some SQL reads and that were made member by member, with all their files or the places of all their batches."""
@@ -422,12 +436,12 @@ class Database:
         for name, places in mapped.items():
             opened = pa.ipc.open_file(pa.memory_map(self._file_of(name)))
             batches = [opened.get_batch(place) for place in places]
-            connection.register(f"kept {name}", pa.Table.from_batches(batches, opened.schema))
+            connection.register(_given(name), pa.Table.from_batches(batches, opened.schema))
         try:
             yield
         finally:
             for name in mapped:
-                connection.unregister(f"kept {name}")
+                connection.unregister(_given(name))
 
     def select(self, sql: str) -> pa.Table:
         """Returns the result of a query."""
@@ -472,6 +486,11 @@ def _table_of(rows: int, columns: Sequence[_Column]) -> pa.Table:
         for _, kind, values, there in columns
     ]
     return pa.table(arrays, names=[name for name, *_ in columns])
+
+
+def _given(relation: str) -> str:
+    """The name under which a database reads rows that were kept of a relation."""
+    return f"kept {relation}"
 
 
 def _identifier(name: str) -> str:

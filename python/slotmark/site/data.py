@@ -19,7 +19,7 @@ _WIDE = 1 << 16
 
 
 def data_of(page: Page) -> bytes:
-    """The file of a metric: for each kind of machine its runs by their numbers in :func:`runs_of`, their estimates, and the reach of their own intervals."""
+    """The file of a metric: for each kind of machine its runs by their numbers in :func:`runs_of`, their estimates, the reach of their own intervals, and that of a difference of two."""
     series = []
     for one in page.series:
         there, rows = one.there, len(one.estimates.rows)
@@ -39,6 +39,7 @@ def data_of(page: Page) -> bytes:
                 "reach": _packed(reach.astype(np.float16)),
                 "log": one.column.scale == "log",
                 "unit": unit,
+                "pair": None if one.reach is None else float(np.float32(one.reach)),
             }
         )
     changes = [

@@ -1,6 +1,6 @@
 """A store as its pages need it: all estimates by what a page is of, and what changed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
@@ -9,12 +9,14 @@ from slotmark.cleaning import one_name
 from slotmark.errors import RunError, StoreError
 from slotmark.history.columns import Column, Estimates, Read
 from slotmark.history.decisions import Decisions
+from slotmark.history.differences import places_by_version, reach_of_pair, spread_of
 from slotmark.history.finding import found_changes
 from slotmark.history.results import FoundChange
 from slotmark.history.series import Group
 from slotmark.history.store import Store
 from slotmark.metrics import Metric, catalogue
 from slotmark.site.names import of_metric, of_run
+from slotmark.statistics.between_runs import Spread
 from slotmark.statistics.change_points import Rules
 
 Progress = Callable[[int, int, str], None]
@@ -27,11 +29,14 @@ class Series(msgspec.Struct, frozen=True):
         estimates: The runs, in the order of time.
         column: Its levels.
         changes: What changed, in the order of time.
+        reach: Half the width of the interval of a difference of two of its runs, on the scale of its levels; None where nothing tells what runs of one
+            build differ by.
     """
 
     estimates: Estimates
     column: Column
     changes: list[FoundChange]
+    reach: float | None
 
     def since(self, digest: str) -> int:
         """Returns how many runs there are from a run on."""
@@ -83,17 +88,43 @@ class Page(msgspec.Struct, frozen=True):
         return sorted((one for series in self.series for one in series.changes), key=lambda one: one.at_ns)
 
 
+class Versions(msgspec.Struct, frozen=True):
+    """The versions of a target that did one work on one kind of machine.
+
+    Attributes:
+        work: The work in words.
+        metrics: The catalogue of their bench.
+        estimates: The runs, in the order of time.
+        spreads: What runs of one build differ by, of each series.
+        places: The places of the runs of each version, in the order of their first runs.
+    """
+
+    work: str
+    metrics: Sequence[Metric]
+    estimates: Estimates
+    spreads: dict[tuple[str, str], Spread | None]
+    places: dict[str, list[int]]
+
+    @property
+    def of(self) -> str:
+        """Target, work and machine in words."""
+        group = self.estimates.group
+        return ", ".join(filter(None, (group.target or group.bench, self.work, group.machine)))
+
+
 class Gathered(msgspec.Struct, frozen=True):
     """All that the pages of a store are made of.
 
     Attributes:
         pages: Metrics, sorted by bench, target, work, the order of the catalogue, and part.
+        versions: The versions of each work on each kind of machine, sorted alike.
         runs: Rows of the index by digest, in the order of time.
         left_out: How many runs readers left out.
         newest_ns: When the newest run was measured, in ns since 1970; 0 where there is none.
     """
 
     pages: list[Page]
+    versions: list[Versions]
     runs: dict[str, dict[str, object]]
     left_out: int
     newest_ns: int
@@ -134,6 +165,7 @@ def gathered(store: Store, decisions: Decisions, progress: Progress) -> Gathered
     """
     read = Read(store, decisions)
     found: dict[str, Page] = {}
+    versions: list[Versions] = []
     runs: dict[str, dict[str, object]] = {}
     done, total = 0, sum(len(one) for one in read.groups.values())
     for group in sorted(read.groups):
@@ -148,13 +180,17 @@ def gathered(store: Store, decisions: Decisions, progress: Progress) -> Gathered
         changes = found_changes(read, of_tested, tested, Rules(), "slotmark")
         by_id = {metric.id: metric for metric in metrics}
         work = work_of(store, group, estimates)
+        spreads: dict[tuple[str, str], Spread | None] = {}
         for (metric, part), column in estimates.columns.items():
             name = of_metric(group, metric, part)
             page = found.setdefault(name, Page(name, group, work, by_id[metric], part, []))
             own = sorted(
                 (one for one in changes if (one.metric, one.part) == (metric, part)), key=lambda one: one.at_ns
             )
-            page.series.append(Series(estimates, column, own))
+            starts = [one.run for one in own if one.state == "sure"]
+            spread = spreads[metric, part] = spread_of(estimates, column, starts)
+            page.series.append(Series(estimates, column, own, spread and reach_of_pair(spread)))
+        versions.append(Versions(work, metrics, estimates, spreads, places_by_version(estimates)))
         runs.update((str(row["run"]), row) for row in estimates.rows)
         done += len(estimates.rows)
     places = {
@@ -173,4 +209,4 @@ def gathered(store: Store, decisions: Decisions, progress: Progress) -> Gathered
     in_time = sorted(runs.items(), key=lambda one: (one[1]["at_ns"], one[0]))
     newest = in_time[-1][1]["at_ns"] if in_time else 0
     assert isinstance(newest, int), "the index has whole numbers"
-    return Gathered(pages, dict(in_time), read.left_out, newest)
+    return Gathered(pages, versions, dict(in_time), read.left_out, newest)

@@ -16,6 +16,13 @@ def of_metric(group: Group, metric: str, part: str) -> str:
     return f"{words}-{hashlib.sha256(key.encode()).hexdigest()[:_DIGITS]}"
 
 
+def of_version(group: Group, version: str) -> str:
+    """The name of the page that compares a version with the one before it, on one kind of machine."""
+    key = "\0".join((group.bench, group.target, group.workload, group.machine, version))
+    words = _PLAIN.sub("-", f"{group.target} {version}".lower()).strip("-")[:_LETTERS].strip("-")
+    return f"{words or 'version'}-{hashlib.sha256(key.encode()).hexdigest()[:_DIGITS]}"
+
+
 def of_run(digest: str) -> str:
     """The name of the page of a run."""
     return digest[:_OF_RUN]

@@ -15,15 +15,17 @@ from slotmark.history.columns import whole
 from slotmark.history.decisions import Decisions
 from slotmark.history.results import FoundChange
 from slotmark.history.store import Store
-from slotmark.numbers import brief, change_with_span, number, percent, signed, signed_interval
+from slotmark.numbers import brief, change, change_with_span, number, percent, signed, signed_interval
 from slotmark.report import report_style
 from slotmark.report.renderers.vega import vega
 from slotmark.site.badges import badge
 from slotmark.site.data import data_of, files_of, runs_of
 from slotmark.site.feed import feed
 from slotmark.site.gathered import Gathered, Page, Progress, Series, gathered
-from slotmark.site.names import of_run
+from slotmark.site.names import of_run, of_version
+from slotmark.site.versions import version_pages
 from slotmark.site.writing import MARK
+from slotmark.statistics.interval import Interval
 from slotmark.versions import slotmark_version
 
 MOST_METRICS = 400
@@ -117,6 +119,8 @@ def pages(store: Store, decisions: Decisions, settings: Settings, progress: Prog
     yield "badges/changes.svg", badge("sure changes lately", str(len(states)), _worst(states))
     for name, content in runs_of(found).items():
         yield f"data/{name}.js", content
+    for one in version_pages(found.versions):
+        yield f"versions/{one.name}.html", page("version.html", "../", page=one)
     total = len(found.pages) + len(found.runs)
     for place, one in enumerate(found.pages):
         progress(place, total, "metrics")
@@ -216,12 +220,12 @@ def _worst(changes: Sequence[FoundChange]) -> str:
 
 
 class _Version(msgspec.Struct):
-    """A version of a work: its first and its last run, how many there are, and what changed with it."""
+    """A version of a work: the link to its page, when its first run was measured, how many runs there are, and what changed with it."""
 
     name: str
+    link: str
     first_ns: int
-    newest: str
-    runs: int = 0
+    runs: int
     better: int = 0
     worse: int = 0
     unsure: int = 0
@@ -229,34 +233,31 @@ class _Version(msgspec.Struct):
 
 def _works(found: Gathered, changes: Sequence[tuple[Page, FoundChange]]) -> list[tuple[str, list[_Version], int]]:
     """The versions of each work of a target, the newest first, with how many of older ones aren't among them."""
-    named = {(one.group.bench, one.group.target, one.group.workload): one.work for one in found.pages}
-
-    def work_of(row: dict[str, object]) -> str:
-        key = (str(row["bench"]), str(row["target"]), str(row["workload"]))
-        return ", ".join(filter(None, (str(row["target"] or row["bench"]), named.get(key, ""), str(row["machine"]))))
-
-    works: dict[str, dict[str, _Version]] = {}
-    for digest, row in found.runs.items():
-        work = work_of(row)
-        name = str(row["version"]) or "no version"
-        one = works.setdefault(work, {}).setdefault(name, _Version(name, whole(row, "at_ns"), digest))
-        one.runs += 1
-        one.newest = digest
-    for _, change in changes:
-        row = found.runs.get(change.run)
-        if row is None:
-            continue
-        one = works[work_of(row)][str(row["version"]) or "no version"]
-        if change.state != "sure":
-            one.unsure += 1
-        elif change.better:
-            one.better += 1
-        else:
-            one.worse += 1
+    changed: dict[str, list[FoundChange]] = {}
+    for _, one in changes:
+        changed.setdefault(one.run, []).append(one)
     listed = []
-    for work, versions in works.items():
-        newest = sorted(versions.values(), key=lambda one: -one.first_ns)
-        listed.append((work, newest[:MOST_VERSIONS], max(0, len(newest) - MOST_VERSIONS)))
+    for one in found.versions:
+        versions = []
+        for order, (version, places) in enumerate(one.places.items()):
+            rows = [one.estimates.rows[place] for place in places]
+            link = (
+                f"versions/{of_version(one.estimates.group, version)}"
+                if order
+                else f"runs/{of_run(str(rows[-1]['run']))}"
+            )
+            made = _Version(version or "no version", f"{link}.html", whole(rows[0], "at_ns"), len(rows))
+            for row in rows:
+                for here in changed.get(str(row["run"]), []):
+                    if here.state != "sure":
+                        made.unsure += 1
+                    elif here.better:
+                        made.better += 1
+                    else:
+                        made.worse += 1
+            versions.append(made)
+        newest = versions[::-1]
+        listed.append((one.of, newest[:MOST_VERSIONS], max(0, len(newest) - MOST_VERSIONS)))
     return listed
 
 
@@ -272,11 +273,12 @@ def _rows(page: Page) -> list[tuple[dict[str, object], str, str]]:
 
 def _run(places: Sequence[tuple[Page, Series, int]], digest: str, row: dict[str, object]) -> dict[str, object]:
     """The content of a run's page: its names and facts, its estimates, and the runs before and after it."""
-    estimates: list[tuple[Page, str, FoundChange | None]] = []
+    estimates: list[tuple[Page, str, str, FoundChange | None]] = []
     before = after = ""
     for page, one, place in places:
         changed = next((change for change in one.changes if change.run == digest), None)
-        estimates.append((page, number(float(one.column.estimates[place])), changed))
+        value = number(float(one.column.estimates[place]))
+        estimates.append((page, value, _since_before(one, place), changed))
         rows = one.estimates.rows
         before = str(rows[place - 1]["run"]) if place else before
         after = str(rows[place + 1]["run"]) if place + 1 < len(rows) else after
@@ -289,6 +291,19 @@ def _run(places: Sequence[tuple[Page, Series, int]], digest: str, row: dict[str,
         "before": before,
         "after": after,
     }
+
+
+def _since_before(one: Series, place: int) -> str:
+    """The difference from the run before, in words; with its interval where it is known what runs of one build differ by."""
+    if not place or np.isnan(one.column.levels[place - 1]):
+        return ""
+    delta = float(one.column.levels[place] - one.column.levels[place - 1])
+    reach = one.reach
+    found = Interval(delta, delta - (reach or 0.0), delta + (reach or 0.0))
+    if one.column.scale == "log":
+        ratio = Interval(*(math.exp(end) for end in (found.estimate, found.low, found.high)))
+        return change(ratio.estimate) if reach is None else change_with_span(ratio)
+    return signed(delta) if reach is None else f"{signed(delta)} [{signed_interval(found)}]"
 
 
 def _places(found: Gathered) -> dict[str, list[tuple[Page, Series, int]]]:

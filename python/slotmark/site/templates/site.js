@@ -49,7 +49,7 @@ function points(metric) {
       const value = estimates[number], share = Math.exp(reach[number]), far = reach[number] * series.unit;
       found.push({
         run: runs.runs.slice(place * LETTERS, (place + 1) * LETTERS), at: runs.at[place], version: runs.versions[runs.version[place]],
-        machine: series.machine, value, low: series.log ? value / share : value - far, high: series.log ? value * share : value + far,
+        machine: series.machine, log: series.log, pair: series.pair, value, low: series.log ? value / share : value - far, high: series.log ? value * share : value + far,
       });
     });
   }
@@ -57,7 +57,20 @@ function points(metric) {
 }
 
 const chosen = [];
-function choose(run, machine) {
+const digits = (value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
+const signed = (value) => (value < 0 ? "-" : "+") + Math.abs(value).toLocaleString("en", { maximumSignificantDigits: 3 });
+// The difference of two runs of one series, in words.
+function difference(before, after, unit) {
+  const known = before.pair !== null, log = before.log && before.value > 0;
+  const size = log ? Math.log(after.value / before.value) : after.value - before.value;
+  const shown = (value) => (log ? signed(100 * Math.expm1(value)) : signed(value));
+  const percent = log ? " %" : "";
+  const interval = known ? ` [${shown(size - before.pair)} to ${shown(size + before.pair)}${percent}]` : "";
+  const chance = !known ? "What runs of one build differ by isn't known here."
+    : Math.abs(size) > before.pair ? "That is more than two runs of one build differ by (95 %)." : "Two runs of one build may differ by as much (95 %).";
+  return `${before.version || before.run} to ${after.version || after.run}: ${digits(before.value)} to ${digits(after.value)} ${unit}, ${shown(size)}${percent}${interval}. ${chance}`.replace(/ +,/, ",");
+}
+function choose(run, machine, data, unit) {
   const place = chosen.findIndex((one) => one.run === run);
   if (place >= 0) chosen.splice(place, 1); else chosen.push({ run, machine });
   if (chosen.length > 2) chosen.shift();
@@ -67,13 +80,14 @@ function choose(run, machine) {
   const box = document.getElementById("pair"), page = JSON.parse(document.getElementById("page").textContent);
   box.hidden = chosen.length < 2;
   if (chosen.length < 2) return;
+  const pair = chosen.map((one) => data.find((point) => point.run === one.run)).sort((one, other) => one.at - other.at);
   const unlike = chosen[0].machine !== chosen[1].machine;
   const [text, command] = [box.querySelector("p"), box.querySelector("code")];
   text.textContent = unlike
     ? "These were measured on different kinds of machines: a comparison of them says nothing about the versions. Choose two of one kind."
-    : "Compares these two, the first as the baseline:";
+    : `${difference(...pair, unit)} All metrics of the two:`;
   box.querySelector("pre").hidden = document.getElementById("copy").hidden = unlike;
-  command.textContent = `slotmark compare ${chosen.map((one) => `${page.store}/runs/${one.run}*`).join(" ")} -o out`;
+  command.textContent = `slotmark compare ${pair.map((one) => `${page.store}/runs/${one.run}*`).join(" ")} -o out`;
 }
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -113,7 +127,7 @@ function spec(metric, data) {
 async function draw(metric, data) {
   const place = document.getElementById("chart"), found = spec(metric, data);
   const made = await window.vegaEmbed(place, found, { mode: "vega-lite", actions: false, renderer: data.length > 800 ? "canvas" : "svg", config: config(), tooltip: { theme: dark.matches ? "dark" : "light" } });
-  made.view.addEventListener("click", (_, item) => { if (item && item.datum && item.datum.run) choose(item.datum.run, item.datum.machine); });
+  made.view.addEventListener("click", (_, item) => { if (item && item.datum && item.datum.run) choose(item.datum.run, item.datum.machine, data, metric.unit); });
 }
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -123,7 +137,7 @@ document.addEventListener("DOMContentLoaded", () => {
   dark.addEventListener("change", () => draw(loaded.metric, data));
   document.addEventListener("click", (event) => {
     const button = event.target.closest(".choose");
-    if (button) choose(button.dataset.run, button.dataset.machine);
+    if (button) choose(button.dataset.run, button.dataset.machine, data, loaded.metric.unit);
   });
   document.getElementById("copy").addEventListener("click", () => navigator.clipboard?.writeText(document.querySelector("#pair code").textContent));
   const page = JSON.parse(document.getElementById("page").textContent);

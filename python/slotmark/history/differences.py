@@ -1,0 +1,133 @@
+"""Differences of two versions, or of two runs that follow each other, by the estimates that a store has of them."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from slotmark.compare.margins import margin_of
+from slotmark.compare.verdict import Judgement, judge
+from slotmark.history.columns import Column, Estimates
+from slotmark.metrics import Metric
+from slotmark.statistics.between_runs import Spread, combined, pooled
+from slotmark.statistics.interval import Interval
+from slotmark.statistics.mean_difference import difference_of_runs
+from slotmark.statistics.rank_tests import error_share, holm
+from slotmark.statistics.student import student
+
+CONFIDENCE = 0.95
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """A metric in two versions.
+
+    Attributes:
+        metric: Id of the metric.
+        part: Which of its samples.
+        before: The mean of the earlier version's runs, in the metric's unit.
+        after: That of the later one's.
+        ratio: After over before, with its interval; None where ``before`` isn't above 0, or nothing is known of what runs of one build differ by.
+        delta: After less before, likewise in the metric's unit.
+        judgement: The verdict and its reason; None without an interval.
+    """
+
+    metric: str
+    part: str
+    before: float
+    after: float
+    ratio: Interval | None
+    delta: Interval | None
+    judgement: Judgement | None
+
+
+def places_by_version(estimates: Estimates) -> dict[str, list[int]]:
+    """The places of the runs of each version, in the order of their first runs."""
+    found: dict[str, list[int]] = {}
+    for place, row in enumerate(estimates.rows):
+        found.setdefault(str(row["version"]), []).append(place)
+    return found
+
+
+def spread_of(estimates: Estimates, column: Column, starts: Sequence[str]) -> Spread | None:
+    """What runs of one build differ by in a series: by versions with several runs and by what was known before, else by the runs between its changes; None where nothing tells.
+
+    Args:
+        estimates: The runs.
+        column: The series.
+        starts: Digests of the runs that its sure changes begin with.
+    """
+    there = ~np.isnan(column.levels)
+    by_version = [[place for place in places if there[place]] for places in places_by_version(estimates).values()]
+    repeated = pooled([column.mean_of(places) for places in by_version])
+    between = None
+    if not (repeated or column.spread):
+        stretches: list[list[int]] = [[]]
+        for place in np.flatnonzero(there).tolist():
+            if estimates.rows[place]["run"] in starts:
+                stretches.append([])
+            stretches[-1].append(place)
+        between = pooled([column.mean_of(one) for one in stretches if one])
+    return combined(repeated, column.spread) or between
+
+
+def differences(
+    estimates: Estimates,
+    metrics: Sequence[Metric],
+    spreads: dict[tuple[str, str], Spread | None],
+    before: Sequence[int],
+    after: Sequence[int],
+) -> list[Difference]:
+    """All metrics that are tested in two versions, each run counting once; p-values are adjusted over these metrics.
+
+    Args:
+        estimates: The runs.
+        metrics: Their metrics.
+        spreads: What runs of one build differ by, of each series.
+        before: Places of the runs of the earlier version.
+        after: Places of those of the later one.
+    """
+    by_id = {metric.id: metric for metric in metrics if metric.tested}
+    found = []
+    for (metric_id, part), column in estimates.columns.items():
+        ours, theirs = column.mean_of(before), column.mean_of(after)
+        if metric_id not in by_id or not (ours and theirs):
+            continue
+        spread = spreads[metric_id, part]
+        one = difference_of_runs(ours, theirs, spread or Spread(0.0, np.inf), confidence=CONFIDENCE, scale=column.scale)
+        found.append((by_id[metric_id], part, one, spread))
+    tested = [(metric, one) for metric, _, one, spread in found if spread and one.base is not None and one.base > 0]
+    decides = [metric.rank == "decisive" for metric, _ in tested]
+    shares = [error_share(len(tested), sum(decides), decides=one) for one in decides]
+    adjusted = iter(holm([one.p for _, one in tested], shares))
+    made = []
+    for metric, part, one, spread in found:
+        base = one.base or 0.0
+        ratio = judgement = None
+        if spread and base > 0:
+            ratio = Interval(*(1 + end / base for end in (one.delta.estimate, one.delta.low, one.delta.high)))
+            judgement = judge(
+                ratio,
+                next(adjusted),
+                margin=margin_of(metric, base),
+                better=metric.better,
+                confidence=CONFIDENCE,
+                tests=len(tested),
+            )
+        made.append(
+            Difference(
+                metric=metric.id,
+                part=part,
+                before=base,
+                after=base + one.delta.estimate,
+                ratio=ratio,
+                delta=one.delta if spread else None,
+                judgement=judgement,
+            )
+        )
+    return made
+
+
+def reach_of_pair(spread: Spread) -> float:
+    """Half the width of the interval of a difference of two runs, on the metric's scale."""
+    least = max(spread.variance, spread.within)
+    return student(0.0, float(np.sqrt(2 * least)), spread.degrees, CONFIDENCE).interval.high

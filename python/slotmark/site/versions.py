@@ -1,0 +1,118 @@
+"""What the page of a version shows: its runs compared with those of the version before, metric by metric, by the estimates of the store."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from slotmark.history.columns import whole
+from slotmark.history.differences import Difference, differences
+from slotmark.metrics import Metric
+from slotmark.numbers import change_with_span, number, signed, signed_interval
+from slotmark.site.gathered import Versions
+from slotmark.site.names import of_metric, of_version
+from slotmark.verdict import Verdict
+
+MOST_RUNS = 20
+"""Runs of both versions that the command to copy has: a longer one isn't typed."""
+
+_ORDER = [Verdict.WORSE, Verdict.BETTER, Verdict.INCONCLUSIVE, Verdict.EQUIVALENT]
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A metric of the table: the name of its page, the metric, the part, both levels and the difference in words, the verdict and its reason."""
+
+    page: str
+    metric: Metric
+    part: str
+    before: str
+    after: str
+    difference: str
+    verdict: Verdict | None
+    reason: str
+
+
+class VersionPage(msgspec.Struct, frozen=True):
+    """The page of a version.
+
+    Attributes:
+        name: Its name.
+        of: Target, work and machine in words.
+        version: The version.
+        before: The version before it.
+        at_ns: When the first of its runs was measured.
+        runs: Digests of its runs.
+        runs_before: Those of the version before.
+        counts: How often each verdict is given, in words.
+        lines: The metrics, what got worse first.
+        command: The runs of both as arguments of `slotmark compare`, without the store; empty for too many.
+    """
+
+    name: str
+    of: str
+    version: str
+    before: str
+    at_ns: int
+    runs: list[str]
+    runs_before: list[str]
+    counts: list[str]
+    lines: list[Line]
+    command: list[list[str]]
+
+
+def version_pages(every: Sequence[Versions]) -> Iterator[VersionPage]:
+    """The pages of all versions that follow another one on the same kind of machine."""
+    for one in every:
+        by_id = {metric.id: metric for metric in one.metrics}
+        versions = list(one.places)
+        for before, version in pairwise(versions):
+            found = differences(one.estimates, one.metrics, one.spreads, one.places[before], one.places[version])
+            lines = sorted(
+                (_line(one, by_id[difference.metric], difference) for difference in found),
+                key=_place,
+            )
+            sides = [
+                [str(one.estimates.rows[place]["run"]) for place in one.places[side]] for side in (before, version)
+            ]
+            yield VersionPage(
+                name=of_version(one.estimates.group, version),
+                of=one.of,
+                version=version or "no version",
+                before=before or "no version",
+                at_ns=whole(one.estimates.rows[one.places[version][0]], "at_ns"),
+                runs=sides[1],
+                runs_before=sides[0],
+                counts=[
+                    f"{count} {verdict}"
+                    for verdict in _ORDER
+                    if (count := sum(line.verdict == verdict for line in lines))
+                ],
+                lines=lines,
+                command=sides if sum(map(len, sides)) <= MOST_RUNS else [],
+            )
+
+
+def _line(one: Versions, metric: Metric, difference: Difference) -> Line:
+    if difference.ratio is not None:
+        shown = change_with_span(difference.ratio)
+    elif difference.delta is not None:
+        shown = f"{signed(difference.delta.estimate)} [{signed_interval(difference.delta)}]"
+    else:
+        shown = signed(difference.after - difference.before)
+    judgement = difference.judgement
+    return Line(
+        page=of_metric(one.estimates.group, metric.id, difference.part),
+        metric=metric,
+        part=difference.part,
+        before=number(difference.before),
+        after=number(difference.after),
+        difference=shown,
+        verdict=judgement.verdict if judgement else None,
+        reason=judgement.reason if judgement else "nothing tells what runs of one build differ by",
+    )
+
+
+def _place(line: Line) -> tuple[int, bool]:
+    """What a line is sorted by: its verdict, and whether its metric decides."""
+    order = len(_ORDER) if line.verdict is None else _ORDER.index(line.verdict)
+    return order, line.metric.rank != "decisive"

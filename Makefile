@@ -1,6 +1,6 @@
 # slotmark's entry points. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup extension build targets wheel s3-server demo demo-cluster demo-chainsync demo-ledger test test-shared test-slow bench attack lint stubs format licences lock clean
+.PHONY: help setup extension build targets wheel s3-server demo demo-history demo-cluster demo-chainsync demo-ledger test test-shared test-slow bench attack lint stubs format licences lock clean
 SHELL := /bin/bash -euo pipefail
 
 UV := .build/bootstrap/bin/uv
@@ -96,6 +96,9 @@ demo-chainsync: build $(PREVIEW) ## run clients over a chain, print the comparis
 
 demo-ledger: build ## replay a chain over three stores, print the comparison, say where the report is
 	examples/ledger/run.sh
+
+demo-history: extension ## simulate 200 runs of 20 versions; show what changed, which version did it, the comment on it, and the site
+	examples/history/run.sh
 
 test: setup wheel lint .build/python-dev s3-server $(PREVIEW) ## lint and all tests; those that need the shared data only where it is there
 	$(SAME_CASES) $(CARGO_TEST) $(if $(PREVIEW),-- --include-ignored $(NOT_IN_THE_GATE)) | $(WITHOUT_PASSED)

@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "benches": {"run", "measure", "engine", "metrics"},
     "compare": {"run", "metrics"},
     "published": {"run", "metrics", "compare"},
-    "history": {"run", "metrics", "compare"},
+    "history": {"run", "engine", "metrics", "compare"},
     "report": {"run", "metrics", "compare", "published", "history"},
     "site": {"run", "metrics", "compare", "published", "history", "report"},
     "statistics": set[str](),

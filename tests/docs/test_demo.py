@@ -78,9 +78,28 @@ def test_the_ledger_demo_goes_from_a_chain_to_a_decision_about_stores(
     assert re.match(r"(HOLD|RUN AGAIN) .*Input resolution, typical block", printed.splitlines()[-2])
 
 
+@pytest.mark.timeout(900)
+def test_the_history_demo_finds_what_is_planted(environment: dict[str, str], tmp_path: Path) -> None:
+    out = tmp_path / "a folder with spaces"
+    printed = run_demo("history", environment, tmp_path, "3", out)
+    # The ledger of 1.6.0 ticks 10 ms slower, and blocks are adopted 15 ms sooner from 1.11.0 on.
+    assert re.search(r"FOUND: 1\.[5-7]\.0 changed slot_to_announced, with a probability of 9", printed)
+    changed = " ".join(printed.split())
+    assert re.search(r"forge_ticked 2026-03-15 1\.5\.0 -> \+[45][0-9.]+ %", changed)
+    assert re.search(r"peer_adopted 2026-06-01 1\.10\.0 -[12][0-9.]+ %", changed)
+    comment = (out / "comment.md").read_text(encoding="utf-8").splitlines()
+    assert comment[0] == "<!-- slotmark comment: slotmark -->"
+    assert re.match(r"# (HOLD|RUN AGAIN) 1\.6\.0 \(3 runs\) \(simulated\): ", comment[2])
+    first = (out / "public" / "index.html").read_text(encoding="utf-8")
+    assert "60 runs, " in first
+    # No change is reported of the new machine, on which all takes half as long.
+    changes = first[: first.index("</section>")]
+    assert "2026-03-15" in changes and "2026-10-01" not in changes
+
+
 def test_the_demos_are_what_make_runs() -> None:
     makefile = (REPO / "Makefile").read_text(encoding="utf-8")
-    for name in ("cluster", "live", "chainsync", "ledger"):
+    for name in ("cluster", "live", "chainsync", "ledger", "history"):
         script = f"examples/{name}/run.sh"
         assert f"\t{script}\n" in makefile
         assert os.access(REPO / script, os.X_OK)

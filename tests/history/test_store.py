@@ -1,6 +1,7 @@
 """The store: what is in it, what is made of it, who writes to it at once, and what it refuses."""
 
 import datetime
+import re
 import shutil
 import signal
 import subprocess
@@ -18,8 +19,8 @@ from slotmark.history.decisions import Decisions
 from slotmark.history.earlier import runs_like
 from slotmark.metrics import samples
 from slotmark.places import Url
-from slotmark.run import Run, check_run
-from tests.conftest import remarks, slotmark
+from slotmark.run import Run, check_run, open_run
+from tests.conftest import bytes_of, remarks, slotmark
 from tests.history.made import METRIC, made
 from tests.made_up_runs import MACHINE
 from tests.s3 import BUCKET, S3
@@ -264,6 +265,49 @@ def test_estimates_in_another_unit_are_refused(store: Store) -> None:
         file.write_bytes(file.read_bytes().replace(b'"unit":"blocks/s"', b'"unit":"blocks/h"'))
     with pytest.raises(StoreError, match=r"'blocks_per_s' of run .* is in blocks/h, here in blocks/s"):
         history_of(store, METRIC, Decisions())
+
+
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"1e999", b"null", b'"1"'])
+def test_an_estimate_that_is_no_number_is_refused_with_its_file(store: Store, number: bytes) -> None:
+    assert isinstance(store.place, Path)
+    index_file(store).unlink()
+    (file, *_) = sorted((store.place / "estimates" / store.slotmark).iterdir())
+    content = re.sub(rb'"level":[-0-9.e]+', b'"level":' + number, file.read_bytes())
+    assert content != file.read_bytes()
+    file.write_bytes(content)
+    refuses("history", METRIC, "--store", store.place, words=(file.name, "recompute"))
+
+
+def test_runs_of_several_processes_are_those_of_one(runs: list[Run], tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    for day in range(10, 20):
+        made(folder, day, 1000.0 + day)
+    alone = make_store(tmp_path / "alone")
+    alone.add([open_run(one) for one in sorted(folder.iterdir())], Labels(version="2.0"))
+    alone.keep_index()
+    done = slotmark("store", "add", folder, "--to", tmp_path / "several", "--version", "2.0")
+    assert done.returncode == 0, done.stderr
+    several = open_store(tmp_path / "several")
+    for name in ("runs", "estimates"):
+        assert bytes_of(tmp_path / "alone" / name) == bytes_of(tmp_path / "several" / name)
+    times = [[{**row, "added_ns": 0} for row in store.table().to_pylist()] for store in (alone, several)]
+    assert times[0] == times[1]
+    # Where one of them fails, the line names the run, and those that were added before are whole.
+    third = tmp_path / "third"
+    assert slotmark("store", "add", folder / "run-15", "--to", third, "--version", "1.0").returncode == 0
+    refuses("store", "add", folder, "--to", third, "--version", "2.0", words=("run-15", "with --version '1.0'"))
+    assert 0 < len(open_store(third).runs()) < 10
+    assert len(open_store(third).table()) == len(open_store(third).runs())
+
+
+def test_runs_of_other_seeds_are_of_one_series_and_count_each(tmp_path: Path) -> None:
+    for seed in ("1", "2"):
+        done = slotmark("simulate", "value-only-5", "--slots", "60", "--direct", "--seed", seed, "-o", tmp_path / seed)
+        assert done.returncode == 0, done.stderr
+    assert slotmark("store", "add", tmp_path / "1", tmp_path / "2", "--to", tmp_path / "store").returncode == 0
+    (series,) = history_of(open_store(tmp_path / "store"), "slot_to_announced", Decisions()).series
+    assert len(series.levels) == 2
+    assert series.levels[0] != series.levels[1]
 
 
 def test_a_folder_that_cant_be_written_ends_in_a_line_and_leaves_nothing(store: Store, tmp_path: Path) -> None:

@@ -115,7 +115,15 @@ def test_a_run_shows_the_difference_from_the_run_before(public: Path) -> None:
     begun = re.search(r'href="(runs/[0-9a-f]+\.html)"', first)
     assert begun is not None
     text = (public / begun[1]).read_text(encoding="utf-8")
-    assert re.search(r'data-label="from the run before" class="right">-1[0-9.]+ % \[-[0-9.]+ to -[0-9.]+ %\]', text)
+    (row,) = [one for one in re.findall(r"<tr>.*?</tr>", text, re.DOTALL) if ">Blocks per second<" in one]
+    assert re.search(r'data-label="from the run before" class="right"><strong>-1[0-9.]+ %</strong>', row)
+    assert re.search(r'data-label="by chance" class="right">-[1-4]\.[0-9] to \+[1-4]\.[0-9] %<', row)
+    # The run before it has the same level as the one before that.
+    before = re.search(r'rel="prev" href="([0-9a-f]+\.html)"', text)
+    assert before is not None
+    earlier = (public / "runs" / before[1]).read_text(encoding="utf-8")
+    (row,) = [one for one in re.findall(r"<tr>.*?</tr>", earlier, re.DOTALL) if ">Blocks per second<" in one]
+    assert re.search(r'data-label="from the run before" class="right">[-+][0-9.]+ %<', row)
 
 
 def test_the_same_store_gives_the_same_bytes_and_only_what_changed_is_written(store: Path, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class Column(msgspec.Struct, frozen=True):
         ]
 
 
-class Estimates(msgspec.Struct, frozen=True):
+class Estimates(msgspec.Struct, frozen=True, dict=True):
     """The estimates of some runs that are alike, in the order of time.
 
     Attributes:
@@ -49,6 +49,12 @@ class Estimates(msgspec.Struct, frozen=True):
     rows: list[dict[str, object]]
     known: list[int]
     columns: dict[tuple[str, str], "Column"]
+
+    @cached_property
+    def version_numbers(self) -> np.ndarray:
+        """The number of each run's version, in the order of their first runs; shape (runs,)."""
+        numbers: dict[str, int] = {}
+        return np.array([numbers.setdefault(str(row["version"]), len(numbers)) for row in self.rows], np.int64)
 
 
 class Read:

@@ -9,7 +9,7 @@ from slotmark.compare.margins import margin_of
 from slotmark.compare.verdict import Judgement, judge
 from slotmark.history.columns import Column, Estimates
 from slotmark.metrics import Metric
-from slotmark.statistics.between_runs import Spread, combined, pooled
+from slotmark.statistics.between_runs import Spread, combined, pooled_levels
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import difference_of_runs
 from slotmark.statistics.rank_tests import error_share, holm
@@ -56,17 +56,15 @@ def spread_of(estimates: Estimates, column: Column, starts: Sequence[str]) -> Sp
         column: The series.
         starts: Digests of the runs that its sure changes begin with.
     """
-    there = ~np.isnan(column.levels)
-    by_version = [[place for place in places if there[place]] for places in places_by_version(estimates).values()]
-    repeated = pooled([column.mean_of(places) for places in by_version])
+    there = np.flatnonzero(~np.isnan(column.levels))
+    levels, within = column.levels[there], column.variances[there]
+    if not there.size:
+        return column.spread
+    repeated = pooled_levels(levels, within, estimates.version_numbers[there])
     between = None
     if not (repeated or column.spread):
-        stretches: list[list[int]] = [[]]
-        for place in np.flatnonzero(there).tolist():
-            if estimates.rows[place]["run"] in starts:
-                stretches.append([])
-            stretches[-1].append(place)
-        between = pooled([column.mean_of(one) for one in stretches if one])
+        begins = np.isin(np.array([estimates.rows[place]["run"] for place in there]), list(starts))
+        between = pooled_levels(levels, within, np.cumsum(begins))
     return combined(repeated, column.spread) or between
 
 

@@ -88,7 +88,10 @@ def rows(found: Sequence[tuple[Entry, Estimated]]) -> pa.Table:
 
 def together(tables: Sequence[pa.Table]) -> pa.Table:
     """Rows of several tables in the order of digests."""
-    return pa.concat_tables(tables).sort_by("run") if tables else SCHEMA.empty_table()
+    found = pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+    digests = found["run"].to_pylist()
+    # An index is in this order already, and sorting it would have it in memory three times.
+    return found if digests == sorted(digests) else found.sort_by("run")
 
 
 def encoded(table: pa.Table) -> bytes:
@@ -104,7 +107,7 @@ def decoded(content: bytes) -> pa.Table | None:
     own = pa.allocate_buffer(len(content))
     pa.FixedSizeBufferWriter(own).write(content)
     try:
-        found = pq.read_table(pa.BufferReader(own))
+        found = pq.read_table(pa.BufferReader(own), use_threads=False)
     except (OSError, pa.ArrowException):
         return None
     return found if found.schema.equals(SCHEMA) else None

@@ -413,7 +413,9 @@ class Database:
     def _named_members(self, rows: str) -> str:
         """SQL of rows in which a member is a number, with its name there as a word."""
         column = _identifier(self._column)
-        return f"SELECT * REPLACE (CAST(ENUM_RANGE(NULL::{column}) AS {column}[])[{column} + 1] AS {column}) FROM {rows}"
+        return (
+            f"SELECT * REPLACE (CAST(ENUM_RANGE(NULL::{column}) AS {column}[])[{column} + 1] AS {column}) FROM {rows}"
+        )
 
     def _all_kept_in(self, sql: str) -> dict[str, list[Any]]:
         """The relations that some SQL reads and that were made member by member, with all their files or the places of all their batches."""

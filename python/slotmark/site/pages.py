@@ -15,7 +15,7 @@ from slotmark.history.columns import whole
 from slotmark.history.decisions import Decisions
 from slotmark.history.results import FoundChange
 from slotmark.history.store import Store
-from slotmark.numbers import brief, change, change_with_span, number, percent, signed, signed_interval
+from slotmark.numbers import brief, change_with_span, number, percent, percent_change, signed, signed_interval, span
 from slotmark.report import report_style
 from slotmark.report.renderers.vega import vega
 from slotmark.site.badges import badge
@@ -271,14 +271,14 @@ def _rows(page: Page) -> list[tuple[dict[str, object], str, str]]:
     return sorted(rows, key=lambda one: (-whole(one[0], "at_ns"), str(one[0]["run"])))[:MOST_ROWS]
 
 
-def _run(places: Sequence[tuple[Page, Series, int]], digest: str, row: dict[str, object]) -> dict[str, object]:
+def _run(places: Sequence[tuple[Page, Series, str, int]], digest: str, row: dict[str, object]) -> dict[str, object]:
     """The content of a run's page: its names and facts, its estimates, and the runs before and after it."""
-    estimates: list[tuple[Page, str, str, FoundChange | None]] = []
+    estimates: list[tuple[Page, str, str, bool, str, FoundChange | None]] = []
     before = after = ""
-    for page, one, place in places:
+    for page, one, chance, place in places:
         changed = next((change for change in one.changes if change.run == digest), None)
         value = number(float(one.column.estimates[place]))
-        estimates.append((page, value, _since_before(one, place), changed))
+        estimates.append((page, value, *_since_before(one, place), chance, changed))
         rows = one.estimates.rows
         before = str(rows[place - 1]["run"]) if place else before
         after = str(rows[place + 1]["run"]) if place + 1 < len(rows) else after
@@ -293,24 +293,30 @@ def _run(places: Sequence[tuple[Page, Series, int]], digest: str, row: dict[str,
     }
 
 
-def _since_before(one: Series, place: int) -> str:
-    """The difference from the run before, in words; with its interval where it is known what runs of one build differ by."""
+def _since_before(one: Series, place: int) -> tuple[str, bool]:
+    """The difference from the run before, in words, and whether it is more than what runs of one build differ by."""
     if not place or np.isnan(one.column.levels[place - 1]):
-        return ""
+        return "", False
     delta = float(one.column.levels[place] - one.column.levels[place - 1])
-    reach = one.reach
-    found = Interval(delta, delta - (reach or 0.0), delta + (reach or 0.0))
+    shown = f"{percent_change(math.exp(delta))} %" if one.column.scale == "log" else signed(delta)
+    return shown, one.reach is not None and abs(delta) > one.reach
+
+
+def _chance(one: Series) -> str:
+    """The differences that two runs of one build have by chance, in words; empty where nothing tells."""
+    if one.reach is None:
+        return ""
     if one.column.scale == "log":
-        ratio = Interval(*(math.exp(end) for end in (found.estimate, found.low, found.high)))
-        return change(ratio.estimate) if reach is None else change_with_span(ratio)
-    return signed(delta) if reach is None else f"{signed(delta)} [{signed_interval(found)}]"
+        return span(Interval(1.0, math.exp(-one.reach), math.exp(one.reach)))
+    return signed_interval(Interval(0.0, -one.reach, one.reach))
 
 
-def _places(found: Gathered) -> dict[str, list[tuple[Page, Series, int]]]:
+def _places(found: Gathered) -> dict[str, list[tuple[Page, Series, str, int]]]:
     """The places of the estimates of each run."""
-    places: dict[str, list[tuple[Page, Series, int]]] = {}
+    places: dict[str, list[tuple[Page, Series, str, int]]] = {}
     for page in found.pages:
         for one in page.series:
-            for place in one.there:
-                places.setdefault(str(one.estimates.rows[place]["run"]), []).append((page, one, int(place)))
+            chance = _chance(one)
+            for place in one.there.tolist():
+                places.setdefault(str(one.estimates.rows[place]["run"]), []).append((page, one, chance, place))
     return places

@@ -74,6 +74,24 @@ def pooled(sides: Sequence[Sequence[RunMean]]) -> Spread | None:
     return Spread(float((residuals(sides) ** 2).sum()) / degrees, degrees, within)
 
 
+def pooled_levels(levels: np.ndarray, within: np.ndarray, sides: np.ndarray) -> Spread | None:
+    """Returns what :func:`pooled` does, for many runs.
+
+    Args:
+        levels: One per run, on the metric's scale.
+        within: The variance of each by what varies within the run.
+        sides: The number of each run's side, from 0.
+    """
+    counts = np.bincount(sides)
+    several = (counts > 1)[sides]
+    degrees = float((counts[counts > 1] - 1).sum())
+    if not degrees:
+        return None
+    means = np.bincount(sides, weights=levels) / np.maximum(counts, 1)
+    away = (levels - means[sides])[several]
+    return Spread(float((away * away).sum()) / degrees, degrees, float(within[several].mean()))
+
+
 def of_pairs(levels: np.ndarray) -> Spread:
     """The spread of the difference of two builds in one round, from several rounds in which each build ran once: what a round does to all goes out.
 

@@ -1,6 +1,7 @@
 """Makes the pictures of the pages anew: `.venv/bin/python docs/pictures.py`. Those of docs/decision.md are from its example and take a minute.
 
-That of docs/how-many-runs.md is computed: `.venv/bin/python docs/pictures.py runs` makes it alone.
+That of docs/how-many-runs.md is computed: `.venv/bin/python docs/pictures.py runs` makes it alone. Those of docs/site.md and docs/pull-requests.md
+are of the made-up history: `.venv/bin/python docs/pictures.py history` makes them alone, in two to four minutes.
 """
 
 import math
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import altair
 import vl_convert
-from playwright.sync_api import Page, sync_playwright
+from markdown_it import MarkdownIt
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from slotmark.compare.prior import MOST_DEGREES
 from slotmark.statistics.planning import detectable_change, detectable_log
@@ -88,14 +90,42 @@ def draw_runs() -> None:
     (REPO / "docs" / "runs.png").write_bytes(vl_convert.vegalite_to_png(chart.to_dict(), scale=2))
 
 
+COMMENT_STYLE = """
+body { font: 14px/1.5 sans-serif; color: #1f2328; margin: 16px; width: 880px; }
+table { border-collapse: collapse; margin-bottom: 16px; } th, td { border: 1px solid #d1d9e0; padding: 6px 13px; }
+h1 { font-size: 1.6em; } h1, h2 { border-bottom: 1px solid #d1d9e0; padding-bottom: .3em; } h2 { font-size: 1.3em; }
+"""
+"""A style like that in which forges show comments."""
+
+
+def take_history(folder: Path, browser: Browser) -> None:
+    """Makes the made-up history and takes its pictures: the first page of its site, the page of a version, and the beginning of the comment, as Markdown is shown."""
+    subprocess.run([REPO / "examples" / "history" / "run.sh", "10", folder], stdout=subprocess.DEVNULL, check=True)
+    public = folder / "public"
+    (version,) = (public / "versions").glob("*-1-6-0-*.html")
+    for file, name, height in ((public / "index.html", "site", 760), (version, "version", 560)):
+        page = browser.new_page(viewport={"width": 1180, "height": height}, color_scheme="light")
+        page.goto(file.as_uri())
+        page.screenshot(path=REPO / "docs" / f"{name}.png")
+    comment = MarkdownIt("commonmark").enable("table").render((folder / "comment.md").read_text(encoding="utf-8"))
+    page = browser.new_page(viewport={"width": 920, "height": 900}, color_scheme="light")
+    page.set_content(f"<style>{COMMENT_STYLE}</style>{comment}")
+    page.screenshot(path=REPO / "docs" / "comment.png")
+
+
 def main() -> None:
     """Draws, runs the example and takes the pictures in a browser, 1180 pixels wide."""
-    draw_runs()
-    if sys.argv[1:] == ["runs"]:
+    asked = sys.argv[1:]
+    if asked in ([], ["runs"]):
+        draw_runs()
+    if asked == ["runs"]:
         return
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
-        run_example(Path(name))
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        take_history(Path(name) / "history", browser)
+        if asked == ["history"]:
+            return
+        run_example(Path(name))
         page = browser.new_page(viewport={"width": 1180, "height": 810}, color_scheme="light")
         page.goto((Path(name) / "out" / "report.html").as_uri())
         page.wait_for_function(

@@ -248,9 +248,14 @@ class Series:
         split = int(ends[best])
         p, size, variance = self._judged(levels, variances, split)
         chances = np.exp((gain - gain[best]) / 2 * spread**2 / variance)
-        placed = float(chances[max(0, best - 1) : best + 2].sum() / chances.sum())
-        first = self.places[len(self.places) - count + split]
-        return Candidate(first, min(1.0, PLACES * p), size, count - split, placed)
+        # The place within one run of which the change most probably is: the likeliest, unless its neighbours are much likelier on one side.
+        near = chances.copy()
+        near[1:] += chances[:-1]
+        near[:-1] += chances[1:]
+        placed = float(near[best] / _total(chances))
+        best = int(ends[int(np.argmax(near + _OF_ITSELF * chances))])
+        first = self.places[len(self.places) - count + best]
+        return Candidate(first, min(1.0, PLACES * p), size, count - max(best, split), placed)
 
     def _together(self, own: float, count: int) -> float:
         """The spread of few runs, weighed against what was known before."""
@@ -402,6 +407,9 @@ def _squares(values: np.ndarray, design: np.ndarray) -> float:
     left = values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
     return float((left * left).sum())
 
+
+_OF_ITSELF = 0.1
+"""The weight of a place's own probability beside that of being within one run: of a step that is clear, three places are within one run of it."""
 
 _total = np.add.reduce
 """What the method ``sum`` of an array calls, without the way there: arrays here are short."""

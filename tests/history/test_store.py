@@ -365,3 +365,14 @@ def test_names_are_those_of_the_command_that_came_to_its_end(runs: list[Run], tm
     store.add([runs[0]], Labels(version="second", machine="other"))
     (row,) = store.table().to_pylist()
     assert (row["version"], row["machine"]) == ("second", "other")
+
+
+def test_a_commit_is_a_version_by_twelve_digits_where_nothing_else_names_one(runs: list[Run], tmp_path: Path) -> None:
+    store = make_store(tmp_path / "store")
+    store.add(runs[:1], Labels(ref="0123456789abcdef" * 2 + "01234567"))
+    (series,) = history_of(store, METRIC, Decisions()).series
+    assert [(line.version, line.ref) for line in series.versions] == [
+        ("0123456789ab", "0123456789abcdef" * 2 + "01234567")
+    ]
+    shown = slotmark("history", METRIC, "--store", store.place).stdout
+    assert " 0123456789ab " in shown and " ref " not in shown

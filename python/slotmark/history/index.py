@@ -1,5 +1,6 @@
 """The index of a store: the estimates of all its runs in one Parquet file, a row a run. It is made from files that each have one run's, with the same bytes whoever makes it."""
 
+import re
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -54,6 +55,9 @@ SCHEMA = pa.schema(
 """Columns of the index; docs/history.md describes them."""
 
 
+_HASH = re.compile("[0-9a-f]{40}")
+
+
 def rows(found: Sequence[tuple[Entry, Estimated]]) -> pa.Table:
     """The rows of some runs, by their digests. The names that a run was given count before what it records."""
     ordered = sorted(found, key=lambda one: one[0].run)
@@ -64,7 +68,9 @@ def rows(found: Sequence[tuple[Entry, Estimated]]) -> pa.Table:
         "target": [entry.labels.target or of.group.target for entry, of in ordered],
         "workload": [of.group.workload for _, of in ordered],
         "machine": [entry.labels.machine or of.group.machine for entry, of in ordered],
-        "version": [entry.labels.version or entry.labels.ref or of.version or of.build for entry, of in ordered],
+        "version": [
+            entry.labels.version or _in_short(entry.labels.ref) or of.version or of.build for entry, of in ordered
+        ],
         "ref": [entry.labels.ref for entry, _ in ordered],
         "branch": [entry.labels.branch for entry, _ in ordered],
         "build": [of.build for _, of in ordered],
@@ -84,6 +90,11 @@ def rows(found: Sequence[tuple[Entry, Estimated]]) -> pa.Table:
     lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values, type=_list(_ESTIMATE))
     arrays = [pa.array(columns[field.name], field.type) if field.name in columns else lists for field in SCHEMA]
     return pa.table(arrays, schema=SCHEMA)
+
+
+def _in_short(ref: str) -> str:
+    """A commit as a version: of a full hash twelve digits."""
+    return ref[:12] if _HASH.fullmatch(ref) else ref
 
 
 def together(tables: Sequence[pa.Table]) -> pa.Table:

@@ -116,7 +116,7 @@ def _series(metric: Metric, one: SeriesHistory) -> list[Block]:
     ]
     columns = [
         Column("version", "left"),
-        Column("ref", "left", detail=not any(line.ref for line in shown)),
+        Column("ref", "left", detail=all(line.ref.startswith(line.version) for line in shown if line.ref)),
         Column("measured", "left"),
         Column("runs"),
         Column(metric.unit or "estimate"),

@@ -271,15 +271,46 @@ def _rows(page: Page) -> list[tuple[dict[str, object], str, str]]:
     return sorted(rows, key=lambda one: (-whole(one[0], "at_ns"), str(one[0]["run"])))[:MOST_ROWS]
 
 
-def _run(places: Sequence[tuple[Page, Series, str, int]], digest: str, row: dict[str, object]) -> dict[str, object]:
+class _Cells(msgspec.Struct, frozen=True):
+    """A series on the pages of its runs: made once, since each run has a page.
+
+    Attributes:
+        series: The series.
+        levels: The level of each run; not a number where it has none.
+        estimates: Its estimate, likewise.
+        changes: What began with a run, by its digest.
+        named: The cells with metric and part.
+        unit: The cell with the unit.
+        by_chance: The cell with the differences that two runs of one build have by chance.
+    """
+
+    series: Series
+    levels: list[float]
+    estimates: list[float]
+    changes: dict[str, FoundChange]
+    named: Markup
+    unit: Markup
+    by_chance: Markup
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """A metric on the page of a run: its cells, the estimate, the difference from the run before in words and whether it is more than by chance, and what began here."""
+
+    cells: _Cells
+    estimate: str
+    since: str
+    beyond: bool
+    change: FoundChange | None
+
+
+def _run(places: Sequence[tuple[_Cells, int]], digest: str, row: dict[str, object]) -> dict[str, object]:
     """The content of a run's page: its names and facts, its estimates, and the runs before and after it."""
-    estimates: list[tuple[Page, str, str, bool, str, FoundChange | None]] = []
+    found = []
     before = after = ""
-    for page, one, chance, place in places:
-        changed = next((change for change in one.changes if change.run == digest), None)
-        value = number(float(one.column.estimates[place]))
-        estimates.append((page, value, *_since_before(one, place), chance, changed))
-        rows = one.estimates.rows
+    for cells, place in places:
+        rows = cells.series.estimates.rows
+        since, beyond = _since_before(cells, place)
+        found.append(_Row(cells, number(cells.estimates[place]), since, beyond, cells.changes.get(digest)))
         before = str(rows[place - 1]["run"]) if place else before
         after = str(rows[place + 1]["run"]) if place + 1 < len(rows) else after
     facts = row["facts"]
@@ -287,19 +318,19 @@ def _run(places: Sequence[tuple[Page, Series, str, int]], digest: str, row: dict
     return {
         "run": row,
         "facts": [(str(one["name"]), str(one["value"])) for one in facts if one["value"]],
-        "estimates": estimates,
+        "rows": found,
         "before": before,
         "after": after,
     }
 
 
-def _since_before(one: Series, place: int) -> tuple[str, bool]:
+def _since_before(cells: _Cells, place: int) -> tuple[str, bool]:
     """The difference from the run before, in words, and whether it is more than what runs of one build differ by."""
-    if not place or np.isnan(one.column.levels[place - 1]):
+    if not place or math.isnan(cells.levels[place - 1]):
         return "", False
-    delta = float(one.column.levels[place] - one.column.levels[place - 1])
-    shown = f"{percent_change(math.exp(delta))} %" if one.column.scale == "log" else signed(delta)
-    return shown, one.reach is not None and abs(delta) > one.reach
+    delta = cells.levels[place] - cells.levels[place - 1]
+    shown = f"{percent_change(math.exp(delta))} %" if cells.series.column.scale == "log" else signed(delta)
+    return shown, cells.series.reach is not None and abs(delta) > cells.series.reach
 
 
 def _chance(one: Series) -> str:
@@ -311,12 +342,22 @@ def _chance(one: Series) -> str:
     return signed_interval(Interval(0.0, -one.reach, one.reach))
 
 
-def _places(found: Gathered) -> dict[str, list[tuple[Page, Series, str, int]]]:
-    """The places of the estimates of each run."""
-    places: dict[str, list[tuple[Page, Series, str, int]]] = {}
+def _places(found: Gathered) -> dict[str, list[tuple[_Cells, int]]]:
+    """The series of each run, with its place in them."""
+    made = _environment().get_template("cells.html").module
+    named, unit, by_chance = (getattr(made, name) for name in ("named", "unit", "by_chance"))
+    places: dict[str, list[tuple[_Cells, int]]] = {}
     for page in found.pages:
         for one in page.series:
-            chance = _chance(one)
+            cells = _Cells(
+                series=one,
+                levels=one.column.levels.tolist(),
+                estimates=one.column.estimates.tolist(),
+                changes={change.run: change for change in reversed(one.changes)},
+                named=named(page),
+                unit=unit(page),
+                by_chance=by_chance(_chance(one)),
+            )
             for place in one.there.tolist():
-                places.setdefault(str(one.estimates.rows[place]["run"]), []).append((page, one, chance, place))
+                places.setdefault(str(one.estimates.rows[place]["run"]), []).append((cells, place))
     return places

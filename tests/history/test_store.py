@@ -374,5 +374,5 @@ def test_a_commit_is_a_version_by_twelve_digits_where_nothing_else_names_one(run
     assert [(line.version, line.ref) for line in series.versions] == [
         ("0123456789ab", "0123456789abcdef" * 2 + "01234567")
     ]
-    shown = slotmark("history", METRIC, "--store", store.place).stdout
+    shown = slotmark("history", METRIC, "--store", tmp_path / "store").stdout
     assert " 0123456789ab " in shown and " ref " not in shown

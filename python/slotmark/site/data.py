@@ -71,10 +71,12 @@ def runs_of(found: Gathered) -> dict[str, bytes]:
                 {
                     "kind": "runs",
                     "name": name,
-                    "runs": "".join(of_run(str(row["run"])) for row in rows),
-                    "at": [whole(row, "at_ns") // 10**6 for row in rows],
+                    "runs": _packed(
+                        np.frombuffer(bytes.fromhex("".join(of_run(str(row["run"])) for row in rows)), np.uint8)
+                    ),
+                    "at": _packed(np.array([whole(row, "at_ns") // 10**9 for row in rows], np.float64)),
                     "versions": versions,
-                    "version": [numbers[str(row["version"])] for row in rows],
+                    "version": _packed(np.array([numbers[str(row["version"])] for row in rows], np.uint32)),
                 }
             )
     return files

@@ -2,7 +2,15 @@
 // The search of tables; the chart of a metric, whose data files call slotmark().
 const loaded = { runs: new Map(), metric: null };
 function slotmark(data) {
-  if (data.kind === "runs") loaded.runs.set(data.name, data); else loaded.metric = data;
+  if (data.kind === "runs") loaded.runs.set(data.name, unpacked(data)); else loaded.metric = data;
+}
+
+function unpacked(data) {
+  const digests = column(data.runs, 1, (view, at) => view.getUint8(at).toString(16).padStart(2, "0")).join("");
+  return {
+    runs: digests, versions: data.versions,
+    at: column(data.at, 8, (view, at) => 1000 * view.getFloat64(at, true)), version: column(data.version, 4, (view, at) => view.getUint32(at, true)),
+  };
 }
 
 const search = document.getElementById("search");

@@ -72,21 +72,13 @@ class Added(msgspec.Struct, frozen=True):
 
     Attributes:
         run: Its digest.
-        place: The run that was named.
+        place: The run that was named: its path or URL.
         new: Whether it wasn't there.
         late: Whether its clock is far ahead, or its start isn't recorded, so that it is ordered by when it was added.
     """
 
     run: str
-    place: Place
-    new: bool
-    late: bool
-
-
-class _One(msgspec.Struct, frozen=True):
-    """A run after a process added it, as :class:`Added` has it."""
-
-    run: str
+    place: str
     new: bool
     late: bool
 
@@ -147,10 +139,10 @@ class Store:
             if progress and done < len(runs):
                 progress(done, len(runs), one_name(str(runs[done].place)))
 
-        def merged(outputs: Iterator[_One]) -> list[Added]:
+        def merged(outputs: Iterator[Added]) -> list[Added]:
             found = []
-            for run, one in zip(runs, outputs, strict=True):
-                found.append(Added(one.run, run.place, one.new, one.late))
+            for one in outputs:
+                found.append(one)
                 shown(len(found))
             return found
 
@@ -162,8 +154,15 @@ class Store:
             self.write_index(from_files=True)  # a run that was taken out is back, under other names perhaps
         return found
 
-    def add_one(self, run: Run, labels: Labels, added_ns: int, place: int) -> "_One":
-        """Adds a run, beside other writers."""
+    def add_one(self, run: Run, labels: Labels, added_ns: int, place: int) -> Added:
+        """Adds a run, whatever other processes add meanwhile. Raises as :meth:`add`.
+
+        Args:
+            run: The run.
+            labels: Its names.
+            added_ns: When the command that adds it began, in ns since 1970.
+            place: Its place among the runs of that command.
+        """
         digest = digest_of(run)
         measured = measured_ns(run.manifest.started, added_ns)
         there = self.files.read(f"entries/{digest}.json")
@@ -179,7 +178,7 @@ class Store:
             )
             there = self.files.create(f"entries/{digest}.json", msgspec.json.encode(entry) + b"\n")
         if there is None:
-            return _One(digest, new=True, late=measured is None)
+            return Added(digest, str(run.place), new=True, late=measured is None)
         before = decoded_entry(self._file(f"entries/{digest}.json"), there).labels
         for name in labels.__struct_fields__:
             ours, theirs = getattr(labels, name), getattr(before, name)
@@ -188,7 +187,7 @@ class Store:
                 raise StoreError(
                     f"{run.place}: already in {self.place} {told}, and a run counts once. Leave --{name} out, or remove entries/{digest}.json there to add it anew."
                 )
-        return _One(digest, new=False, late=False)
+        return Added(digest, str(run.place), new=False, late=False)
 
     def _copy(self, run: Run, digest: str) -> None:
         """Has the run in the store, whole: also where another writer, or one that was killed, has put it there."""
@@ -348,7 +347,7 @@ class Store:
         return f"{self.place}/{name}"
 
 
-def _add_one(store: str, run: str, labels: Labels, added_ns: int, number: int) -> _One:
+def _add_one(store: str, run: str, labels: Labels, added_ns: int, number: int) -> Added:
     """Adds a run in a process of its own."""
     return open_store(place(store)).add_one(open_run(place(run)), labels, added_ns, number)
 

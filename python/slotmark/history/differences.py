@@ -49,7 +49,7 @@ def places_by_version(estimates: Estimates) -> dict[str, list[int]]:
 
 
 def spread_of(estimates: Estimates, column: Column, starts: Sequence[str]) -> Spread | None:
-    """What runs of one build differ by in a series: by versions with several runs and by what was known before, else by the runs between its changes; None where nothing tells.
+    """The spread of runs of one build in a series: by versions with several runs and by what was known before, else by the runs between its changes; None where nothing tells.
 
     Args:
         estimates: The runs.

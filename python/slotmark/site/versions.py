@@ -1,4 +1,4 @@
-"""What the page of a version shows: its runs compared with those of the version before, metric by metric, by the estimates of the store."""
+"""The content of the page of a version: its runs compared with those of the version before, metric by metric, by the estimates of the store."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -113,6 +113,6 @@ def _line(one: Versions, metric: Metric, difference: Difference) -> Line:
 
 
 def _place(line: Line) -> tuple[int, bool]:
-    """What a line is sorted by: its verdict, and whether its metric decides."""
+    """The key by which lines are sorted: the verdict, then metrics that decide."""
     order = len(_ORDER) if line.verdict is None else _ORDER.index(line.verdict)
     return order, line.metric.rank != "decisive"

@@ -412,7 +412,7 @@ _OF_ITSELF = 0.1
 """The weight of a place's own probability beside that of being within one run: of a step that is clear, three places are within one run of it."""
 
 _total = np.add.reduce
-"""What the method ``sum`` of an array calls, without the way there: arrays here are short."""
+"""Sums an array as its method ``sum`` does, without the way there: arrays here are short."""
 
 
 def _median(values: np.ndarray) -> float:

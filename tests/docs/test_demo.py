@@ -84,9 +84,18 @@ def test_the_history_demo_finds_what_is_planted(environment: dict[str, str], tmp
     printed = run_demo("history", environment, tmp_path, "3", out)
     # The ledger of 1.6.0 ticks 10 ms slower, and blocks are adopted 15 ms sooner from 1.11.0 on.
     assert re.search(r"FOUND: 1\.[5-7]\.0 changed slot_to_announced, with a probability of 9", printed)
-    changed = " ".join(printed.split())
-    assert re.search(r"forge_ticked 2026-03-15 1\.5\.0 -> \+[45][0-9.]+ %", changed)
-    assert re.search(r"peer_adopted 2026-06-01 1\.10\.0 -[12][0-9.]+ %", changed)
+    done = subprocess.run(
+        [environment["SLOTMARK"], "history", "--changes", "--json", "--store", out / "store"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    sizes = {
+        (one["metric"], one["version"]): one["after"] / one["before"] for one in json.loads(done.stdout)["changes"]
+    }
+    assert sizes["forge_ticked", "1.6.0"] == pytest.approx(1.5, abs=0.1)
+    assert sizes["peer_adopted", "1.11.0"] == pytest.approx(55 / 70, abs=0.05)
     comment = (out / "comment.md").read_text(encoding="utf-8").splitlines()
     assert comment[0] == "<!-- slotmark comment: slotmark -->"
     assert re.match(r"# (HOLD|RUN AGAIN) 1\.6\.0 \(3 runs\) \(simulated\): ", comment[2])

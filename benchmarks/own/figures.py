@@ -8,12 +8,13 @@ A run of the store is all commands in turns, ROUNDS times; a figure is their pro
 import datetime
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from slotmark.run import machine_facts
 
 REPO = Path(__file__).resolve().parents[2]
 SLOTMARK = Path(os.environ.get("SLOTMARK", REPO / ".venv" / "bin" / "slotmark"))
@@ -59,10 +60,7 @@ def main(rounds: int, store: Path) -> None:
     commit = subprocess.run(
         ["git", "-C", SLOTMARK.parent.parent.parent, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    brand = next(
-        (line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")),
-        platform.machine(),
-    )  # fmt: skip
+    machine = machine_facts().kind
     with tempfile.TemporaryDirectory(prefix="slotmark-own-") as name:
         folder = Path(name)
         times = measured(rounds, folder)
@@ -71,7 +69,7 @@ def main(rounds: int, store: Path) -> None:
         file.write_text(
             json.dumps(
                 {
-                    "machine_info": {"cpu": {"brand_raw": f"{brand}, {os.cpu_count()} cores"}},
+                    "machine_info": {"cpu": {"brand_raw": ", ".join(machine.values())}},
                     "commit_info": {"id": commit, "branch": "main"},
                     "datetime": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
                     "benchmarks": [

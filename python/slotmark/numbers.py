@@ -124,6 +124,11 @@ def change_with_span(value: Interval) -> str:
     return estimate if ends == estimate else f"{estimate} [{ends}]"
 
 
+def difference_with_span(ratio: Interval | None, delta: Interval) -> str:
+    """A difference with its interval: in percent where there is a ratio, else in the unit."""
+    return f"{signed(delta.estimate)} [{signed_interval(delta)}]" if ratio is None else change_with_span(ratio)
+
+
 def point_unit(unit: str) -> str:
     """The unit of a difference between two values: percentage points of what is in percent, else their own."""
     return "pp" if unit == "%" else unit

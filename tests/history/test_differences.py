@@ -6,7 +6,7 @@ import pytest
 from slotmark.history import Labels, make_store
 from slotmark.history.columns import Read
 from slotmark.history.decisions import Decisions
-from slotmark.history.differences import Difference, differences, places_by_version, reach_of_pair, spread_of
+from slotmark.history.differences import Difference, differences, reach_of_pair, spread_of
 from slotmark.metrics import catalogue, samples
 from slotmark.run import Run
 from slotmark.verdict import Verdict
@@ -41,8 +41,7 @@ def found(read: Read, before: str, after: str) -> Difference:
     metrics = catalogue(group.bench).metrics
     estimates = read.estimates(group, metrics)
     spreads = {key: spread_of(estimates, column, []) for key, column in estimates.columns.items()}
-    places = places_by_version(estimates)
-    every = differences(estimates, metrics, spreads, places[before], places[after])
+    every = differences(estimates, metrics, spreads, estimates.versions[before], estimates.versions[after])
     return next(one for one in every if one.metric == METRIC)
 
 

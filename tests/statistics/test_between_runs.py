@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from slotmark.statistics.between_runs import RunMean, Spread, combined, moderated_together, pooled, residuals
+from slotmark.statistics.between_runs import (
+    RunMean,
+    Spread,
+    combined,
+    moderated_together,
+    pooled,
+    pooled_levels,
+    residuals,
+)
 from slotmark.statistics.mean_difference import Units, chance_of_runs, difference_of_runs, mean_difference
 from slotmark.statistics.moderated import moderated
 from slotmark.statistics.rank_tests import error_share, holm
@@ -29,6 +37,12 @@ def test_the_spread_is_about_the_mean_of_each_side() -> None:
     assert found is not None
     assert (found.variance, found.degrees, found.within) == pytest.approx((0.1 / 3, 3, 0.02))
     assert pooled([[RunMean(9)], [RunMean(80)]]) is None
+    every = [(one, number) for number, side in enumerate(sides) for one in side]
+    levels, within, numbers = zip(*((one.level, one.within, number) for one, number in every), strict=True)
+    many = pooled_levels(np.array(levels), np.array(within), np.array(numbers))
+    assert many is not None
+    assert (many.variance, many.degrees, many.within) == pytest.approx((found.variance, found.degrees, found.within))
+    assert pooled_levels(np.array([9.0, 80.0]), np.zeros(2), np.array([0, 1])) is None
 
 
 def test_on_the_scale_of_logarithms_builds_differ_by_ratios() -> None:

@@ -51,10 +51,20 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
     columns: dict[tuple[str, str], "Column"]
 
     @cached_property
+    def versions(self) -> dict[str, list[int]]:
+        """The places of the runs of each version, in the order of their first runs."""
+        found: dict[str, list[int]] = {}
+        for place, row in enumerate(self.rows):
+            found.setdefault(str(row["version"]), []).append(place)
+        return found
+
+    @cached_property
     def version_numbers(self) -> np.ndarray:
-        """The number of each run's version, in the order of their first runs; shape (runs,)."""
-        numbers: dict[str, int] = {}
-        return np.array([numbers.setdefault(str(row["version"]), len(numbers)) for row in self.rows], np.int64)
+        """The number of each run's version in that order; shape (runs,)."""
+        numbers = np.zeros(len(self.rows), np.int64)
+        for number, places in enumerate(self.versions.values()):
+            numbers[places] = number
+        return numbers
 
 
 class Read:

@@ -9,9 +9,9 @@ from slotmark.compare.margins import margin_of
 from slotmark.compare.verdict import Judgement, judge
 from slotmark.history.columns import Column, Estimates
 from slotmark.metrics import Metric
-from slotmark.statistics.between_runs import Spread, combined, pooled_levels
+from slotmark.statistics.between_runs import RunMean, Spread, combined, pooled_levels
 from slotmark.statistics.interval import Interval
-from slotmark.statistics.mean_difference import difference_of_runs
+from slotmark.statistics.mean_difference import chance_of_runs, difference_of_runs
 from slotmark.statistics.rank_tests import error_share, holm
 from slotmark.statistics.student import student
 
@@ -38,14 +38,6 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     ratio: Interval | None
     delta: Interval | None
     judgement: Judgement | None
-
-
-def places_by_version(estimates: Estimates) -> dict[str, list[int]]:
-    """The places of the runs of each version, in the order of their first runs."""
-    found: dict[str, list[int]] = {}
-    for place, row in enumerate(estimates.rows):
-        found.setdefault(str(row["version"]), []).append(place)
-    return found
 
 
 def spread_of(estimates: Estimates, column: Column, starts: Sequence[str]) -> Spread | None:
@@ -102,7 +94,7 @@ def differences(
         base = one.base or 0.0
         ratio = judgement = None
         if spread and base > 0:
-            ratio = Interval(*(1 + end / base for end in (one.delta.estimate, one.delta.low, one.delta.high)))
+            ratio = one.delta.from_base(base)
             judgement = judge(
                 ratio,
                 next(adjusted),
@@ -127,5 +119,5 @@ def differences(
 
 def reach_of_pair(spread: Spread) -> float:
     """Half the width of the interval of a difference of two runs, on the metric's scale."""
-    least = max(spread.variance, spread.within)
-    return student(0.0, float(np.sqrt(2 * least)), spread.degrees, CONFIDENCE).interval.high
+    chance = chance_of_runs([[RunMean(0.0, 0.0)]] * 2, spread)
+    return student(0.0, float(np.sqrt(chance.variance)), chance.degrees, CONFIDENCE).interval.high

@@ -13,7 +13,6 @@ from slotmark.metrics import Metric
 from slotmark.statistics.between_runs import Spread, combined, pooled
 from slotmark.statistics.change_points import Change, Rules, changes
 from slotmark.statistics.e_divisive import e_divisive
-from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import difference_of_runs
 from slotmark.statistics.rank_tests import error_share
 
@@ -95,11 +94,7 @@ def _described(
     spread = combined(pooled([ours, theirs]), column.spread)
     found = difference_of_runs(ours, theirs, spread or Spread(0.0, np.inf), confidence=CONFIDENCE, scale=column.scale)
     base = found.base if found.base is not None else 0.0
-    ratio = (
-        Interval(*(1 + one / base for one in (found.delta.estimate, found.delta.low, found.delta.high)))
-        if base > 0
-        else None
-    )
+    ratio = found.delta.from_base(base) if base > 0 else None
     row = rows[change.first]
     beside = [place for place in range(change.first) if not np.isnan(column.levels[place])]
     least = max(metric.least, metric.margin * abs(base))

@@ -10,7 +10,7 @@ from slotmark.compare.spread_table import SpreadTable
 from slotmark.errors import ArgumentError, did_you_mean
 from slotmark.history.columns import Column, Estimates, Read, whole
 from slotmark.history.decisions import Decisions
-from slotmark.history.differences import places_by_version, spread_of
+from slotmark.history.differences import spread_of
 from slotmark.history.finding import CONFIDENCE, Method, found_changes
 from slotmark.history.results import Changes, FoundChange, History, SeriesHistory, VersionLine
 from slotmark.history.series import Group
@@ -167,7 +167,7 @@ def _versions(estimates: Estimates, column: Column, found: Sequence[FoundChange]
     spread = spread_of(estimates, column, [one.run for one in found if one.state == "sure"])
     by_version = {
         version: there
-        for version, places in places_by_version(estimates).items()
+        for version, places in estimates.versions.items()
         if (there := [place for place in places if not np.isnan(column.levels[place])])
     }
     return [

@@ -147,8 +147,11 @@ class Store:
             return found
 
         shown(0)
-        workers = max(1, min(most_processes, len(runs) // RUNS_OF_A_PROCESS))
-        found = local(pieces, merged, workers=workers)
+        workers = min(most_processes, len(runs) // RUNS_OF_A_PROCESS)
+        if workers > 1:
+            found = local(pieces, merged, workers=workers)
+        else:  # without opening store and runs again
+            found = merged(self.add_one(run, labels, added_ns, number) for number, run in enumerate(runs))
         new = {one.run for one in found if one.new}
         if new and (known := self._indexed()) is not None and new & {*known["run"].to_pylist()}:
             self.write_index(from_files=True)  # a run that was taken out is back, under other names perhaps

@@ -205,7 +205,7 @@ class Database:
             self.execute("CHECKPOINT")
 
     def make_by_member(self, name: str, sql: str) -> None:
-        """Computes a table some members at a time, in the order of members' names, and keeps it in a file.
+        """Computes a table some members at a time, in the order of members' names, and keeps it in a file; of a small run all members at once, in memory.
 
         Args:
             name: Name of the table.

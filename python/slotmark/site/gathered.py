@@ -9,7 +9,7 @@ from slotmark.cleaning import one_name
 from slotmark.errors import RunError, StoreError
 from slotmark.history.columns import Column, Estimates, Read
 from slotmark.history.decisions import Decisions
-from slotmark.history.differences import places_by_version, reach_of_pair, spread_of
+from slotmark.history.differences import reach_of_pair, spread_of
 from slotmark.history.finding import found_changes
 from slotmark.history.results import FoundChange
 from slotmark.history.series import Group
@@ -96,14 +96,12 @@ class Versions(msgspec.Struct, frozen=True):
         metrics: The catalogue of their bench.
         estimates: The runs, in the order of time.
         spreads: What runs of one build differ by, of each series.
-        places: The places of the runs of each version, in the order of their first runs.
     """
 
     work: str
     metrics: Sequence[Metric]
     estimates: Estimates
     spreads: dict[tuple[str, str], Spread | None]
-    places: dict[str, list[int]]
 
     @property
     def of(self) -> str:
@@ -190,7 +188,7 @@ def gathered(store: Store, decisions: Decisions, progress: Progress) -> Gathered
             starts = [one.run for one in own if one.state == "sure"]
             spread = spreads[metric, part] = spread_of(estimates, column, starts)
             page.series.append(Series(estimates, column, own, spread and reach_of_pair(spread)))
-        versions.append(Versions(work, metrics, estimates, spreads, places_by_version(estimates)))
+        versions.append(Versions(work, metrics, estimates, spreads))
         runs.update((str(row["run"]), row) for row in estimates.rows)
         done += len(estimates.rows)
     places = {

@@ -15,7 +15,7 @@ from slotmark.history.columns import whole
 from slotmark.history.decisions import Decisions
 from slotmark.history.results import FoundChange
 from slotmark.history.store import Store
-from slotmark.numbers import brief, change_with_span, number, percent, percent_change, signed, signed_interval, span
+from slotmark.numbers import brief, difference_with_span, number, percent, percent_change, signed, signed_interval, span
 from slotmark.report import report_style
 from slotmark.report.renderers.vega import vega
 from slotmark.site.badges import badge
@@ -171,9 +171,7 @@ def day(at_ns: int) -> str:
 
 def size(change: FoundChange) -> str:
     """The size of a change, with its interval."""
-    if change.ratio is not None:
-        return change_with_span(change.ratio)
-    return f"{signed(change.delta.estimate)} [{signed_interval(change.delta)}]"
+    return difference_with_span(change.ratio, change.delta)
 
 
 def picture(page: Page) -> str:
@@ -239,7 +237,7 @@ def _works(found: Gathered, changes: Sequence[tuple[Page, FoundChange]]) -> list
     listed = []
     for one in found.versions:
         versions = []
-        for order, (version, places) in enumerate(one.places.items()):
+        for order, (version, places) in enumerate(one.estimates.versions.items()):
             rows = [one.estimates.rows[place] for place in places]
             link = (
                 f"versions/{of_version(one.estimates.group, version)}"

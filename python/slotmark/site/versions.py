@@ -8,7 +8,7 @@ import msgspec
 from slotmark.history.columns import whole
 from slotmark.history.differences import Difference, differences
 from slotmark.metrics import Metric
-from slotmark.numbers import change_with_span, number, signed, signed_interval
+from slotmark.numbers import difference_with_span, number, signed
 from slotmark.site.gathered import Versions
 from slotmark.site.names import of_metric, of_version
 from slotmark.verdict import Verdict
@@ -45,7 +45,6 @@ class VersionPage(msgspec.Struct, frozen=True):
         runs_before: Those of the version before.
         counts: How often each verdict is given, in words.
         lines: The metrics, what got worse first.
-        command: The runs of both as arguments of `slotmark compare`, without the store; empty for too many.
     """
 
     name: str
@@ -57,29 +56,30 @@ class VersionPage(msgspec.Struct, frozen=True):
     runs_before: list[str]
     counts: list[str]
     lines: list[Line]
-    command: list[list[str]]
+
+    @property
+    def command(self) -> list[list[str]]:
+        """The runs of both, as the arguments of `slotmark compare` have them; empty where they are too many."""
+        return [self.runs_before, self.runs] if len(self.runs_before) + len(self.runs) <= MOST_RUNS else []
 
 
 def version_pages(every: Sequence[Versions]) -> Iterator[VersionPage]:
     """The pages of all versions that follow another one on the same kind of machine."""
     for one in every:
-        by_id = {metric.id: metric for metric in one.metrics}
-        versions = list(one.places)
-        for before, version in pairwise(versions):
-            found = differences(one.estimates, one.metrics, one.spreads, one.places[before], one.places[version])
+        by_id, places = {metric.id: metric for metric in one.metrics}, one.estimates.versions
+        for before, version in pairwise(places):
+            found = differences(one.estimates, one.metrics, one.spreads, places[before], places[version])
             lines = sorted(
                 (_line(one, by_id[difference.metric], difference) for difference in found),
                 key=_place,
             )
-            sides = [
-                [str(one.estimates.rows[place]["run"]) for place in one.places[side]] for side in (before, version)
-            ]
+            sides = [[str(one.estimates.rows[place]["run"]) for place in places[side]] for side in (before, version)]
             yield VersionPage(
                 name=of_version(one.estimates.group, version),
                 of=one.of,
                 version=version or "no version",
                 before=before or "no version",
-                at_ns=whole(one.estimates.rows[one.places[version][0]], "at_ns"),
+                at_ns=whole(one.estimates.rows[places[version][0]], "at_ns"),
                 runs=sides[1],
                 runs_before=sides[0],
                 counts=[
@@ -88,17 +88,10 @@ def version_pages(every: Sequence[Versions]) -> Iterator[VersionPage]:
                     if (count := sum(line.verdict == verdict for line in lines))
                 ],
                 lines=lines,
-                command=sides if sum(map(len, sides)) <= MOST_RUNS else [],
             )
 
 
 def _line(one: Versions, metric: Metric, difference: Difference) -> Line:
-    if difference.ratio is not None:
-        shown = change_with_span(difference.ratio)
-    elif difference.delta is not None:
-        shown = f"{signed(difference.delta.estimate)} [{signed_interval(difference.delta)}]"
-    else:
-        shown = signed(difference.after - difference.before)
     judgement = difference.judgement
     return Line(
         page=of_metric(one.estimates.group, metric.id, difference.part),
@@ -106,7 +99,9 @@ def _line(one: Versions, metric: Metric, difference: Difference) -> Line:
         part=difference.part,
         before=number(difference.before),
         after=number(difference.after),
-        difference=shown,
+        difference=difference_with_span(difference.ratio, difference.delta)
+        if difference.delta
+        else signed(difference.after - difference.before),
         verdict=judgement.verdict if judgement else None,
         reason=judgement.reason if judgement else "nothing tells what runs of one build differ by",
     )

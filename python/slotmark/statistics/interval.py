@@ -12,3 +12,7 @@ class Interval(msgspec.Struct, frozen=True):
     estimate: float
     low: float
     high: float
+
+    def from_base(self, base: float) -> "Interval":
+        """A difference from a base above 0, as a ratio to it."""
+        return Interval(*(1 + one / base for one in (self.estimate, self.low, self.high)))

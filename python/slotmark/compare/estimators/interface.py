@@ -154,15 +154,11 @@ def measured_of_means(
         conditional: As above.
         settled: As above.
     """
-
-    def of_base(one: Interval) -> Interval:
-        return Interval(*(1 + end / base for end in (one.estimate, one.low, one.high)))
-
     absolute = least_that_matters(metric, base)
     return Measured(
-        ratio=of_base(delta),
-        bounds=of_base(bounds),
-        widest=widest and of_base(widest),
+        ratio=delta.from_base(base),
+        bounds=bounds.from_base(base),
+        widest=widest and widest.from_base(base),
         delta=delta,
         p=p,
         paired=paired,

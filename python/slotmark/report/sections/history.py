@@ -9,7 +9,7 @@ from slotmark.history.results import Changes, FoundChange, History, SeriesHistor
 from slotmark.history.series import Group
 from slotmark.metrics import Metric, catalogue
 from slotmark.numbers import change as change_of
-from slotmark.numbers import change_with_span, interval, number, p_value, percent, signed, signed_interval
+from slotmark.numbers import difference_with_span, interval, number, p_value, percent, signed
 from slotmark.report.document import Block, Cell, Column, Document, Paragraph, Section, Table
 from slotmark.report.sections.cells import DIRECTION, headed
 from slotmark.statistics.change_points import FIRST
@@ -160,9 +160,7 @@ def _in_short(change: FoundChange) -> str:
 
 
 def _size(change: FoundChange) -> str:
-    if change.ratio is not None:
-        return change_with_span(change.ratio)
-    return f"{signed(change.delta.estimate)} [{signed_interval(change.delta)}]"
+    return difference_with_span(change.ratio, change.delta)
 
 
 def _explained(found: Sequence[FoundChange]) -> list[Paragraph]:

@@ -160,7 +160,7 @@ document.addEventListener("DOMContentLoaded", () => {
       const link = Object.assign(document.createElement("a"), { href: `../runs/${one.run}.html`, textContent: one.run });
       const button = Object.assign(document.createElement("button"), { type: "button", className: "choose", textContent: "choose" });
       button.dataset.run = one.run; button.dataset.machine = one.machine; button.setAttribute("aria-pressed", "false");
-      const texts = [null, new Date(one.at).toISOString().slice(0, 10), one.version, Number(one.value.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4 }), ...(several ? [one.machine] : []), null];
+      const texts = [null, new Date(one.at).toISOString().slice(0, 10), one.version, digits(one.value), ...(several ? [one.machine] : []), null];
       texts.forEach((text, number) => {
         const cell = document.createElement("td");
         if (number === 0) cell.append(link); else if (number === texts.length - 1) cell.append(button); else cell.textContent = text;

@@ -8,13 +8,14 @@ from numpy import float64
 from numpy.typing import NDArray
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, SupportsIndex, final
+from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
 __all__ = [
     "version",
     "Announced",
     "Buffer",
     "Ended",
+    "Levels",
     "NewFolder",
     "Relay",
     "RolledBack",
@@ -117,6 +118,55 @@ class Ended:
     def why(self, /) -> str:
         """
         In words.
+        """
+
+@final
+class Levels:
+    """
+    Series of the same runs, each looked at run by run.
+    """
+
+    FIRST: Final[int]
+    """
+    Runs of a first level that it takes before anything is compared with it, where it isn't known otherwise what runs differ by.
+    """
+    HELD_BACK: Final[int]
+    """
+    Runs of a level from which on its own spread counts whatever was known before, and of a new one from which on its place need not be clear.
+    """
+    LOOKED_AT: Final[int]
+    """
+    The newest runs of a level that are looked at: of older ones no more is learned.
+    """
+    def __new__(
+        cls,
+        /,
+        least: SupportsIndex,
+        spreads: SupportsGetItem[int, tuple[SupportsFloat | SupportsIndex, SupportsFloat | SupportsIndex] | None],
+    ) -> Levels:
+        """
+        Series of no runs: how many runs of a new level it takes to be sure of it, and per series the variance that is known of runs of one build with its degrees of freedom.
+        """
+    def add(
+        self,
+        /,
+        place: SupportsIndex,
+        levels: SupportsGetItem[int, SupportsFloat | SupportsIndex],
+        variances: SupportsGetItem[int, SupportsFloat | SupportsIndex],
+        last: bool,
+    ) -> list[tuple[int, int, float, float, float, int, float]]:
+        """
+        Takes a run, by its place in time: its level in each series, not a number where it lacks one, and the variance of that by what varies within it.
+
+        Returns the changes that it shows, by series; with ``last``, no run follows.
+        """
+    def newest(self, /, series: SupportsIndex) -> int:
+        """
+        The place of the newest run of a series that has one.
+        """
+    def settle(self, /, series: SupportsIndex, first: SupportsIndex) -> None:
+        """
+        Takes the change of a series that begins with a run for sure: what comes is compared with the runs since then.
         """
 
 @final

@@ -2,6 +2,7 @@
 
 mod chains;
 mod folders;
+mod levels;
 mod logs;
 mod nodes;
 mod order;
@@ -55,6 +56,8 @@ mod _core {
     use super::chains::{Window, chain_info, chain_sources, chain_window, digests};
     #[pymodule_export]
     use super::folders::NewFolder;
+    #[pymodule_export]
+    use super::levels::Levels;
     #[pymodule_export]
     use super::logs::{is_log_line, merge_logs, read_logs, survey_log};
     #[pymodule_export]

@@ -5,7 +5,7 @@ import os
 import resource
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -32,6 +32,9 @@ from slotmark.warnings import Warning
 
 MOST_IN_MEMORY = 4_000_000
 """Rows of a relation up to which a metric's samples are worked on in memory."""
+
+MOST_TOGETHER = 100_000
+"""Rows of a relation up to which its metrics are read by one statement: of a statement over few rows, nearly all of the time is its planning."""
 
 LEAST_OF_PART = 10
 """A part with fewer keys than these, or with all but fewer, is not compared by itself."""
@@ -80,6 +83,8 @@ class Analysis:
         self._works: dict[str, dict[int, tuple[int | str, ...]]] = {}
         self._meeting: Meeting | None = None
         self._keys: tuple[tuple[str, ...], Keys] | None = None
+        self._wanted: Sequence[str] = ()
+        self._values: dict[str, pa.ChunkedArray] = {}
 
     def __enter__(self) -> Self:
         """Begins. RunError where the run lacks what all of its bench's SQL needs."""
@@ -91,6 +96,7 @@ class Analysis:
                 if self.run.manifest.tables.keys() >= set(names_in(sql)):
                     self._prepare(sql, f"'{column}'")
                     self._run(lambda sql=sql, column=column: self._database.shift(column, sql), f"'{column}'")
+            self._database.forget_tables()
         except BaseException:
             self._database.close()
             raise
@@ -107,7 +113,7 @@ class Analysis:
         """The samples of a metric. Raises as :func:`samples`."""
         metric = self.catalogue[metric_id]
         keys = self._keys_of(metric)
-        values = self.select(self.catalogue.values_sql(metric_id), f"'{metric_id}'")["value"]
+        values = self._values_of(metric)
         unit = self.catalogue.key(metric.unit_of_chance) if metric.grain else KeyColumn()
         found = samples_of(metric, keys, values, str(self.run.place))
         return msgspec.structs.replace(found, unit=unit, member=self.catalogue.members.column)
@@ -139,6 +145,7 @@ class Analysis:
 
     def each_samples(self, metric_ids: Sequence[str]) -> Iterator[AllSamples]:
         """The samples of some metrics in turn. While the caller has one metric's, the next one's are computed. Raises as :func:`samples`."""
+        self._wanted = metric_ids
         with side_by_side([self]) as pool:
             following = None
             for metric_id in metric_ids:
@@ -285,6 +292,18 @@ class Analysis:
             table = self.select(self.catalogue.keys_sql(metric.id), f"'{metric.id}'")
             self._keys = of, keys_of(metric.grain, table, first=self._first_of(metric))
         return self._keys[1]
+
+    def _values_of(self, metric: Metric) -> pa.ChunkedArray:
+        """Returns the value of each row of a metric's relation; of a small relation all metrics that are wanted of it are read at once."""
+        if metric.id not in self._values and self._database.rows(metric.relation) <= MOST_TOGETHER:
+            wanted = [one for one in self._wanted if self.catalogue[one].relation == metric.relation]
+            if metric.id in wanted:
+                with suppress(RunError):  # of any of them: reading the metric alone tells whether it is its own
+                    found = self.select(self.catalogue.values_together_sql(wanted), f"'{metric.id}'")
+                    self._values = dict(zip(found.column_names, found.columns, strict=True))
+        if metric.id in self._values:
+            return self._values.pop(metric.id)
+        return self.select(self.catalogue.values_sql(metric.id), f"'{metric.id}'")["value"]
 
     def _first_of(self, metric: Metric) -> str:
         """Returns the grain column by which the rows of a metric's relation are sorted first; empty where that is the grain's own first."""

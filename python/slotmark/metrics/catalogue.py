@@ -292,9 +292,13 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def values_sql(self, metric_id: str) -> str:
         """The text of SQL that gives ``value`` for each row of the metric's relation, in the relation's order; null where the row is no sample."""
         metric = self[metric_id]
-        value = f"CAST({metric.value} AS DOUBLE)"
-        only = f"CASE WHEN {metric.where} THEN {value} END" if metric.where else value
-        return f'SELECT {only} AS "value" FROM "{metric.relation}"'
+        return f'SELECT {_value_of(metric)} AS "value" FROM "{metric.relation}"'
+
+    def values_together_sql(self, metric_ids: Sequence[str]) -> str:
+        """The text of SQL that gives what :meth:`values_sql` does of several metrics of one relation, each in a column of its id."""
+        metrics = [self[one] for one in metric_ids]
+        columns = ", ".join(f'{_value_of(metric)} AS "{metric.id}"' for metric in metrics)
+        return f'SELECT {columns} FROM "{metrics[0].relation}"'
 
     def samples_sql(self, metric_id: str) -> str:
         """The text of SQL that gives the metric's grain columns and ``value``, as :meth:`values_sql` does."""
@@ -305,6 +309,12 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def relation_sql(self, name: str) -> str:
         """The text of a relation's SQL; where rows come in the order of its metrics' keys, samples needn't be sorted."""
         return (self.folder / "relations" / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def _value_of(metric: Metric) -> str:
+    """The text of an SQL expression over the metric's relation: the value of a row, null where it is no sample."""
+    value = f"CAST({metric.value} AS DOUBLE)"
+    return f"CASE WHEN {metric.where} THEN {value} END" if metric.where else value
 
 
 _INHERITED = ("name", "unit", "better", "section", "definition")

@@ -44,6 +44,9 @@ MOST_ROWS_AT_ONCE = 8_000_000
 """Rows above which that doesn't count: members that have so many in :data:`MEMBERS_AT_ONCE` have a statement each. Of members that have so many
 themselves, one is worked on at a time: two statements over them don't fit in the memory that they share."""
 
+MOST_ROWS_READ_WHOLE = 100_000
+"""Rows of a table of a small run up to which it is read whole, once: each statement over a file looks at the file again while it is planned."""
+
 MOST_MAPPED_ROWS = 60_000_000
 """Rows of all of a run's tables up to which relations that are made member by member are kept as they are in memory, and are mapped there whole.
 Beyond it they are kept as Parquet, of which a statement reads some rows at a time: that takes longer."""
@@ -129,6 +132,7 @@ class Database:
         self._together: list[Piece] = []
         self._members: list[str] = []
         self._small = False
+        self._read_whole = False
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -167,7 +171,15 @@ class Database:
         columns = self._columns[name] = pq.read_schema(files[0]).names
         self._numbered[name] = {column: self._words[column] for column in sorted(self._words.keys() & columns)}
         self._shifted[name] = [column for column in self._shifts if {column, self._column} <= set(columns)]
-        self.execute(f"CREATE OR REPLACE VIEW {_identifier(name)} AS {self._rows_of(name, files)}")
+        whole = self._read_whole and self.run.manifest.tables[name] <= MOST_ROWS_READ_WHOLE
+        self.execute(f"CREATE {'TABLE' if whole else 'VIEW'} {_identifier(name)} AS {self._rows_of(name, files)}")
+
+    def forget_tables(self) -> None:
+        """Forgets the tables that were opened, once all words are named. Opened again they have numbers for these, and small ones are read whole."""
+        for name in self._files:
+            self.execute(f"DROP VIEW {_identifier(name)}")
+        self._files.clear()
+        self._read_whole = self._small and isinstance(self.run.storage, Folder)
 
     def name_words(self, name: str, words: Words) -> None:
         """Makes a type for words, for tables that are opened from here on."""
@@ -268,8 +280,8 @@ class Database:
     def _keep(self, name: str, members: Sequence[Members], rows: Callable[[Members], pa.Table]) -> None:
         """Keeps in a file what is computed of each few members, in their order, and makes it known as a table."""
         members = members or [Members("", LAST, [])]
-        if self._small and len(members) == 1:
-            self._connection.register(_given(name), rows(members[0]))
+        if self._small:
+            self._connection.register(_given(name), pa.concat_tables([rows(some) for some in members]))
             self.execute(f"CREATE TABLE {_identifier(name)} AS {self._named_members(_identifier(_given(name)))}")
             self._connection.unregister(_given(name))
             return

@@ -1,5 +1,6 @@
 """Several simulations side by side, or shared by several calls, in the order in which they were named: the same bytes for any number of workers and shards."""
 
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from slotmark.places import Place, Url
 from slotmark.run.storage import is_run, refuse_existing
 from slotmark.temporary import FolderForAWhile
 from slotmark.warnings import Warning
+
+WORK_OF_A_PROCESS, WORK_OF_A_RUN = 200_000, 30_000
+"""Slots of hosts that are simulated in the time in which a process starts, and in that in which a run's folder is written: about."""
 
 _BESIDE = Path("seeds")
 """The place of a shard's runs: beside their piece's output, wherever that is kept."""
@@ -103,7 +107,7 @@ def simulate_seeds(
         out: Where the folders are made.
         progress: Called with what all have done and have to do; may raise to stop: runs that are finished by then stay.
         direct: Whether run folders are written, as by :func:`slotmark.benches.cluster.direct.simulate_direct`, or directories of logs.
-        workers: How many runs at a time; None for as many as the machine has cores for. The bytes are the same.
+        workers: How many runs at a time; None for as many as the machine has cores for and are worth the start of a process. The bytes are the same.
 
     Returns:
         The folder of each run, and what it holds.
@@ -113,7 +117,7 @@ def simulate_seeds(
         RunError: One of the folders is there already, or can't be written.
     """
     folders = _new(seeds, out)
-    workers = workers or workers_for(len(seeds))
+    workers = workers or _workers_for(profile_toml, len(seeds))
     folder, store = (None, out) if isinstance(out, Url) else (out, None)
     pieces = _pieces(profile_toml, seeds, direct, workers, folder=folder, store=store)
     return local(pieces, lambda facts: list(zip(folders, facts, strict=True)), progress, workers)
@@ -156,6 +160,13 @@ def _profile(asked: Simulations) -> str:
 def _seeds(asked: Simulations) -> range:
     assert asked.repeat is not None, "what is shared is repeated"
     return range(asked.seed, asked.seed + asked.repeat)
+
+
+def _workers_for(profile_toml: str, simulations: int) -> int:
+    """How many processes simulate: of short runs no more than have as much to do as their start takes."""
+    profile = tomllib.loads(profile_toml)
+    work = simulations * (profile["run"]["slots"] * profile["network"]["hosts"] + WORK_OF_A_RUN)
+    return max(1, min(workers_for(simulations), work // WORK_OF_A_PROCESS))
 
 
 def _new(seeds: Sequence[int], out: Place) -> list[Place]:

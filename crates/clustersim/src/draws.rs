@@ -4,6 +4,8 @@
 //! happen, the number of threads, and changes elsewhere in a profile leave it alone. All arithmetic is in integers or in
 //! software floating point (libm), so that every machine draws the same.
 
+use std::sync::LazyLock;
+
 use crate::quantity::Span;
 
 /// The purpose of a draw: the first word of its key.
@@ -111,8 +113,7 @@ impl Sampler {
         if sigma <= 0.0 || mean.0 == 0 {
             return Self { quantiles: vec![mean.0; STEPS + 1] };
         }
-        let edge = |step: usize| (step as f64 / STEPS as f64).clamp(0.25 / STEPS as f64, 1.0 - 0.25 / STEPS as f64);
-        let raw: Vec<f64> = (0..=STEPS).map(|step| libm::exp(sigma * normal_quantile(edge(step)))).collect();
+        let raw: Vec<f64> = NORMAL_QUANTILES.iter().map(|quantile| libm::exp(sigma * quantile)).collect();
         let area: f64 = raw.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0).sum::<f64>() / STEPS as f64;
         Self { quantiles: raw.iter().map(|value| (value / area * mean.0 as f64 + 0.5) as u64).collect() }
     }
@@ -133,6 +134,12 @@ impl Sampler {
         low + ((u128::from(high - low) * u128::from(within)) >> 32) as u64
     }
 }
+
+/// The standard normal distribution's quantiles at the points of a [`Sampler`]. A simulation has dozens of samplers, and a short one takes as long as they.
+static NORMAL_QUANTILES: LazyLock<Vec<f64>> = LazyLock::new(|| {
+    let edge = |step: usize| (step as f64 / STEPS as f64).clamp(0.25 / STEPS as f64, 1.0 - 0.25 / STEPS as f64);
+    (0..=STEPS).map(|step| normal_quantile(edge(step))).collect()
+});
 
 /// The quantile function of the standard normal distribution, by bisection of its distribution function.
 pub(crate) fn normal_quantile(p: f64) -> f64 {

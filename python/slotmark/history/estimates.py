@@ -44,16 +44,15 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
 
 
-def estimates_of(run: Run, only: str = "", *, beside: int = 1) -> list[Estimate]:
+def estimates_of(run: Run, only: str = "") -> list[Estimate]:
     """The estimates of a run, in the order of the catalogue and of parts. RunError where it is damaged.
 
     Args:
         run: The run.
         only: Id of the only metric that is wanted, which its bench has; empty for all.
-        beside: How many runs are worked on at a time, by this process and others: they share the cores.
     """
     found: list[Estimate] = []
-    with Analysis(run, beside=beside) as analysis:
+    with Analysis(run) as analysis:
         metrics = [analysis.catalogue[only]] if only else analysis.catalogue.metrics
         for metric, samples in zip(metrics, analysis.each_samples([one.id for one in metrics]), strict=True):
             found += [_estimate(metric, samples, part) for part in sorted(samples.parts) if is_recorded(samples, part)]

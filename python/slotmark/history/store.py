@@ -130,6 +130,10 @@ class Store:
                 f"{self.place}: its estimates were computed by slotmark {self.slotmark}, this is {slotmark_version()}. Run `slotmark store recompute --store {self.place}` first."
             )
         added_ns = time.time_ns()
+        pieces = [
+            Piece(work=_add_one, inputs=(str(self.place), str(run.place), labels, added_ns, number), label="")
+            for number, run in enumerate(runs)
+        ]
 
         def shown(done: int) -> None:
             if progress and done < len(runs):
@@ -145,10 +149,6 @@ class Store:
         shown(0)
         workers = min(most_processes, len(runs) // RUNS_OF_A_PROCESS)
         if workers > 1:
-            pieces = [
-                Piece(work=_add_one, inputs=(str(self.place), str(run.place), labels, added_ns, number), label="", how={"beside": workers})
-                for number, run in enumerate(runs)
-            ]
             found = local(pieces, merged, workers=workers)
         else:  # without opening store and runs again
             found = merged(self.add_one(run, labels, added_ns, number) for number, run in enumerate(runs))
@@ -157,7 +157,7 @@ class Store:
             self.write_index(from_files=True)  # a run that was taken out is back, under other names perhaps
         return found
 
-    def add_one(self, run: Run, labels: Labels, added_ns: int, place: int, beside: int = 1) -> Added:
+    def add_one(self, run: Run, labels: Labels, added_ns: int, place: int) -> Added:
         """Adds a run, whatever other processes add meanwhile. Raises as :meth:`add`.
 
         Args:
@@ -165,14 +165,13 @@ class Store:
             labels: Its names.
             added_ns: When the command that adds it began, in ns since 1970.
             place: Its place among the runs of that command.
-            beside: How many runs are added at a time by processes that share the cores.
         """
         digest = digest_of(run)
         measured = measured_ns(run.manifest.started, added_ns)
         there = self.files.read(f"entries/{digest}.json")
         if there is None:
             self._copy(run, digest)
-            self._estimate(digest, beside=beside)
+            self._estimate(digest)
             entry = Entry(
                 run=digest,
                 labels=labels,
@@ -207,7 +206,7 @@ class Store:
                     f"{there}: another run than its name says. Remove it, and add the run again."
                 ) from None
 
-    def _estimate(self, digest: str, *, anew: bool = False, beside: int = 1) -> None:
+    def _estimate(self, digest: str, *, anew: bool = False) -> None:
         """Computes the estimates of a run, by the run in the store alone: whoever does it writes the same."""
         run = open_run(self.place / "runs" / digest)
         manifest = run.manifest
@@ -226,7 +225,7 @@ class Store:
             commit=manifest.target.commit,
             origin=manifest.origin or "",
             facts=circumstances(manifest),
-            estimates=estimates_of(run, beside=beside),
+            estimates=estimates_of(run),
         )
         name, content = _estimates_file(slotmark_version(), digest), msgspec.json.encode(found) + b"\n"
         if anew:
@@ -351,9 +350,9 @@ class Store:
         return f"{self.place}/{name}"
 
 
-def _add_one(store: str, run: str, labels: Labels, added_ns: int, number: int, *, beside: int) -> Added:
+def _add_one(store: str, run: str, labels: Labels, added_ns: int, number: int) -> Added:
     """Adds a run in a process of its own."""
-    return open_store(place(store)).add_one(open_run(place(run)), labels, added_ns, number, beside)
+    return open_store(place(store)).add_one(open_run(place(run)), labels, added_ns, number)
 
 
 def digest_of(run: Run) -> str:

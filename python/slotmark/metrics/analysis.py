@@ -80,6 +80,7 @@ class Analysis:
         self._database = Database(run, self.catalogue.members.column, beside=beside)
         self._there: set[str] = set()
         self._known: dict[str, pa.Table] = {}
+        self._machines: dict[str, dict[str, tuple[str | None, ...]]] = {}
         self._works: dict[str, dict[int, tuple[int | str, ...]]] = {}
         self._meeting: Meeting | None = None
         self._keys: tuple[tuple[str, ...], Keys] | None = None
@@ -112,6 +113,8 @@ class Analysis:
     def samples(self, metric_id: str) -> Samples:
         """The samples of a metric. Raises as :func:`samples`."""
         metric = self.catalogue[metric_id]
+        self._prepare(self.catalogue.values_sql(metric_id), f"'{metric_id}'")
+        self._read_together(metric)
         keys = self._keys_of(metric)
         values = self._values_of(metric)
         unit = self.catalogue.key(metric.unit_of_chance) if metric.grain else KeyColumn()
@@ -143,9 +146,13 @@ class Analysis:
         self._run(write, f"'{metric_id}'")
         return found[0]
 
+    def expect(self, metric_ids: Sequence[str]) -> None:
+        """Tells which metrics' samples will be asked for, in what order: those of one relation of few rows are then read together."""
+        self._wanted = metric_ids
+
     def each_samples(self, metric_ids: Sequence[str]) -> Iterator[AllSamples]:
         """The samples of some metrics in turn. While the caller has one metric's, the next one's are computed. Raises as :func:`samples`."""
-        self._wanted = metric_ids
+        self.expect(metric_ids)
         with side_by_side([self]) as pool:
             following = None
             for metric_id in metric_ids:
@@ -181,9 +188,11 @@ class Analysis:
         machines = self.catalogue.key(key).machines
         if not machines:
             return None
-        found = self.query(machines, f"the machines of '{key}'")
-        names, *facts = (column.to_pylist() for column in found.columns)
-        return {name: tuple(one[place] for one in facts) for place, name in enumerate(names)}
+        if key not in self._machines:
+            found = self.query(machines, f"the machines of '{key}'")
+            names, *facts = (column.to_pylist() for column in found.columns)
+            self._machines[key] = {name: tuple(one[place] for one in facts) for place, name in enumerate(names)}
+        return self._machines[key]
 
     def about(self, key: str, value: int) -> list[tuple[str, str]]:
         """Returns names and values recorded beside one value of a key; empty where the catalogue names none."""
@@ -294,16 +303,21 @@ class Analysis:
         return self._keys[1]
 
     def _values_of(self, metric: Metric) -> pa.ChunkedArray:
-        """Returns the value of each row of a metric's relation; of a small relation all metrics that are wanted of it are read at once."""
-        if metric.id not in self._values and self._database.rows(metric.relation) <= MOST_TOGETHER:
-            wanted = [one for one in self._wanted if self.catalogue[one].relation == metric.relation]
-            if metric.id in wanted:
-                with suppress(RunError):  # of any of them: reading the metric alone tells whether it is its own
-                    found = self.select(self.catalogue.values_together_sql(wanted), f"'{metric.id}'")
-                    self._values = dict(zip(found.column_names, found.columns, strict=True))
+        """Returns the value of each row of a metric's relation."""
         if metric.id in self._values:
             return self._values.pop(metric.id)
         return self.select(self.catalogue.values_sql(metric.id), f"'{metric.id}'")["value"]
+
+    def _read_together(self, metric: Metric) -> None:
+        """Reads the keys of a metric's relation, where it has few rows, and the values of all metrics that are wanted of it."""
+        wanted = [one for one in self._wanted if self.catalogue[one].relation == metric.relation]
+        if metric.id in self._values or metric.id not in wanted or self._database.rows(metric.relation) > MOST_TOGETHER:
+            return
+        with suppress(RunError):  # of any of them: reading the metric alone tells whether it is its own
+            found = self.select(self.catalogue.together_sql(metric.id, wanted), f"'{metric.id}'")
+            self._values = {one: found[f"value of {one}"] for one in wanted}
+            keys = found.select(["part", *metric.grain])
+            self._keys = (metric.relation, *metric.grain), keys_of(metric.grain, keys, first=self._first_of(metric))
 
     def _first_of(self, metric: Metric) -> str:
         """Returns the grain column by which the rows of a metric's relation are sorted first; empty where that is the grain's own first."""

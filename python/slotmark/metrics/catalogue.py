@@ -285,20 +285,23 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def keys_sql(self, metric_id: str) -> str:
         """The text of SQL that gives ``part`` and the metric's grain columns for each row of its relation, in the relation's order."""
         metric = self[metric_id]
-        part = f"CAST({self.part} AS VARCHAR)" if self.part else "CAST('' AS ENUM (''))"
-        keys = "".join(f', "{column}"' for column in metric.grain)
-        return f'SELECT {part} AS "part"{keys} FROM "{metric.relation}"'
+        return f'SELECT {self._keys_of(metric)} FROM "{metric.relation}"'
 
     def values_sql(self, metric_id: str) -> str:
         """The text of SQL that gives ``value`` for each row of the metric's relation, in the relation's order; null where the row is no sample."""
         metric = self[metric_id]
         return f'SELECT {_value_of(metric)} AS "value" FROM "{metric.relation}"'
 
-    def values_together_sql(self, metric_ids: Sequence[str]) -> str:
-        """The text of SQL that gives what :meth:`values_sql` does of several metrics of one relation, each in a column of its id."""
-        metrics = [self[one] for one in metric_ids]
-        columns = ", ".join(f'{_value_of(metric)} AS "{metric.id}"' for metric in metrics)
-        return f'SELECT {columns} FROM "{metrics[0].relation}"'
+    def together_sql(self, metric_id: str, beside: Sequence[str]) -> str:
+        """The text of SQL that gives what :meth:`keys_sql` does of a metric, and the values of some metrics of its relation, each in a column ``value of ID``."""
+        metric = self[metric_id]
+        values = "".join(f', {_value_of(self[one])} AS "value of {one}"' for one in beside)
+        return f'SELECT {self._keys_of(metric)}{values} FROM "{metric.relation}"'
+
+    def _keys_of(self, metric: Metric) -> str:
+        part = f"CAST({self.part} AS VARCHAR)" if self.part else "CAST('' AS ENUM (''))"
+        keys = "".join(f', "{column}"' for column in metric.grain)
+        return f'{part} AS "part"{keys}'
 
     def samples_sql(self, metric_id: str) -> str:
         """The text of SQL that gives the metric's grain columns and ``value``, as :meth:`values_sql` does."""

@@ -44,8 +44,8 @@ MOST_ROWS_AT_ONCE = 8_000_000
 """Rows above which that doesn't count: members that have so many in :data:`MEMBERS_AT_ONCE` have a statement each. Of members that have so many
 themselves, one is worked on at a time: two statements over them don't fit in the memory that they share."""
 
-MOST_ROWS_READ_WHOLE = 100_000
-"""Rows of a table of a small run up to which it is read whole, once: each statement over a file looks at the file again while it is planned."""
+FEW_ROWS = 100_000
+"""Rows of all of a run's tables up to which nearly all of the time goes into planning statements: see :class:`Database`."""
 
 MOST_MAPPED_ROWS = 60_000_000
 """Rows of all of a run's tables up to which relations that are made member by member are kept as they are in memory, and are mapped there whole.
@@ -91,6 +91,9 @@ _PARSING = Lock()
 class Database:
     """A run's tables, opened when they are first read.
 
+    Those of a run of :data:`FEW_ROWS` are read whole, since each statement over a file looks at the file again while it is planned; one thread
+    does the statements, and joins stay in the order in which they are written.
+
     Args:
         run: The run.
         member: The column of the catalogue's members; empty where it has none.
@@ -102,9 +105,11 @@ class Database:
         self._column = member
         self._spill = temporary_folder()
         folder = f"{run.storage.folder / 'tables'}/"
+        rows = sum(run.manifest.tables.values())
+        has_few = rows <= FEW_ROWS
         self._connection = duckdb.connect(
             config={
-                "threads": max(1, usable_cores() // beside),
+                "threads": 1 if has_few else max(1, usable_cores() // beside),
                 "memory_limit": MEMORY_LIMIT,
                 "temp_directory": self._spill.name,
                 "autoinstall_known_extensions": False,
@@ -113,11 +118,13 @@ class Database:
             }
         )
         self._connection.execute("SET enable_progress_bar = false")
-        self._in_parquet = sum(run.manifest.tables.values()) > MOST_MAPPED_ROWS
+        if has_few:
+            self._connection.execute("SET disabled_optimizers = 'join_order'")
+        self._in_parquet = rows > MOST_MAPPED_ROWS
         allow_folders(self._connection, [folder, f"{self._spill.name}/"])
         self._connection.execute("ATTACH ':memory:' AS relations (COMPRESS)")
         self._connection.execute("USE relations")
-        self._workers = [self._connection.cursor() for _ in range(usable_cores())]
+        self._workers = [self._connection.cursor() for _ in range(1 if has_few else usable_cores())]
         self._at_once = len(self._workers)
         for worker in self._workers:
             worker.execute("USE relations")  # can't be set once the configuration is locked
@@ -131,8 +138,9 @@ class Database:
         self._rows: dict[str, int] = {}
         self._together: list[Piece] = []
         self._members: list[str] = []
-        self._small = False
-        self._read_whole = False
+        self._small = has_few
+        self._has_few = has_few
+        self._reads_whole = False
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -171,15 +179,16 @@ class Database:
         columns = self._columns[name] = pq.read_schema(files[0]).names
         self._numbered[name] = {column: self._words[column] for column in sorted(self._words.keys() & columns)}
         self._shifted[name] = [column for column in self._shifts if {column, self._column} <= set(columns)]
-        whole = self._read_whole and self.run.manifest.tables[name] <= MOST_ROWS_READ_WHOLE
-        self.execute(f"CREATE {'TABLE' if whole else 'VIEW'} {_identifier(name)} AS {self._rows_of(name, files)}")
+        self.execute(
+            f"CREATE {'TABLE' if self._reads_whole else 'VIEW'} {_identifier(name)} AS {self._rows_of(name, files)}"
+        )
 
     def forget_tables(self) -> None:
         """Forgets the tables that were opened, once all words are named. Opened again they have numbers for these, and small ones are read whole."""
         for name in self._files:
             self.execute(f"DROP VIEW {_identifier(name)}")
         self._files.clear()
-        self._read_whole = self._small and isinstance(self.run.storage, Folder)
+        self._reads_whole = self._has_few and isinstance(self.run.storage, Folder)
 
     def name_words(self, name: str, words: Words) -> None:
         """Makes a type for words, for tables that are opened from here on."""
@@ -198,7 +207,7 @@ class Database:
             each = (names[start : start + at_once] for start in range(0, len(names), at_once))
             self._together = [Piece(some[0], some[-1], "", None) for some in each]
             # All members at once, in memory: files of relations would take longer than the relations.
-            self._small = len(self._together) <= 1
+            self._small = self._small or len(self._together) <= 1
 
     def shift(self, column: str, sql: str) -> None:
         """Takes from the values of a column of this name, in tables opened from here on that have a member, what some SQL gives for the member."""
@@ -212,7 +221,8 @@ class Database:
         """Computes a table."""
         with self._kept_rows(self._connection, self._all_kept_in(sql)):
             self._fetch(sql)
-            self.execute(f"CREATE TABLE {_identifier(name)} AS {sql}")
+            made = self._connection.execute(f"CREATE TABLE {_identifier(name)} AS {sql}")
+            ((self._rows[name],),) = made.fetchall()
         if not self._small:
             self.execute("CHECKPOINT")
 
@@ -275,7 +285,11 @@ class Database:
             ]
             return _table_of(*function(files, members, some.only is not None, *arguments))
 
-        self._keep(name, members_of(pieces_of(tables, self._column)), rows)
+        if self._has_few:
+            every = [Piece("", LAST, table, file) for table, files in tables.items() for file in files]
+        else:
+            every = pieces_of(tables, self._column)
+        self._keep(name, members_of(every), rows)
 
     def _keep(self, name: str, members: Sequence[Members], rows: Callable[[Members], pa.Table]) -> None:
         """Keeps in a file what is computed of each few members, in their order, and makes it known as a table."""

@@ -136,7 +136,9 @@ def changes(
         newest = place == order[-1]
         shown = {
             number: Candidate(first, min(1.0, PLACES * 2 * float(t_sf(t, degrees))), size, after, placed)
-            for number, first, t, degrees, size, after, placed in each.add(place, of_run, variances[place].tolist(), newest)
+            for number, first, t, degrees, size, after, placed in each.add(
+                place, of_run, variances[place].tolist(), newest
+            )
         }
         if not shown or min(one.p for one in shown.values()) >= chosen.likely:
             continue

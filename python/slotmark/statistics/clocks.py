@@ -8,8 +8,6 @@ directions are equal; it is wrong by half their difference. This is how NTP take
 
 import msgspec
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import NegativeCycleError, connected_components, johnson
 
 _SHORTEST_NS = 1e3
 """Shorter round trips don't weigh more: a pair without any would decide alone."""
@@ -62,37 +60,58 @@ def clock_offsets(
     nothing = Offsets(None, np.full(clocks, np.nan), np.full(clocks, -np.inf), np.full(clocks, np.inf), moved)
     if not kept.any():
         return nothing
-    lengths = np.where(least_ns == 0, 1e-3, least_ns)[kept]  # a length of 0 would be no edge; this is a picosecond
-    graph = coo_array((lengths, (senders[kept], receivers[kept])), shape=(clocks, clocks)).tocsr()
+    edges = senders[kept], receivers[kept]
+    lengths = np.full((clocks, clocks), np.inf)
+    lengths[edges] = least_ns[kept]
+    np.fill_diagonal(lengths, 0.0)
     linked = np.zeros(clocks, bool)
-    linked[senders[kept]] = linked[receivers[kept]] = True
-    _, part = connected_components(graph, directed=True, connection="strong")
-    largest = part == np.bincount(part, linked).argmax()
+    linked[edges[0]] = linked[edges[1]] = True
+    largest = _largest_part(lengths < np.inf, linked)
     members = np.flatnonzero(largest)
-    try:
-        shortest = johnson(graph)
-    except NegativeCycleError:
+    shortest = _shortest(lengths)
+    if shortest is None:
         return msgspec.structs.replace(nothing, moved=moved | largest)
-    np.fill_diagonal(shortest, 0.0)
     inside = np.ix_(members, members)
     order = np.argsort(shortest[inside][0] - shortest[inside][:, 0], kind="stable")
     place = int(order[(members.size - 1) // 2])
     reference = int(members[place])
     low, high = -shortest[:, reference], shortest[reference]
     offset = np.full(clocks, np.nan)
-    offset[members] = np.clip(_fitted(graph[inside], shortest[inside], place), low[members], high[members])
+    offset[members] = np.clip(_fitted(lengths[inside], shortest[inside], place), low[members], high[members])
     return Offsets(reference, offset, low, high, moved)
 
 
-def _fitted(graph: csr_array, shortest: np.ndarray, reference: int) -> np.ndarray:
+def _largest_part(edges: np.ndarray, linked: np.ndarray) -> np.ndarray:
+    """The largest set of clocks with a path from each to each other; shape (clocks,), bool. ``edges`` is by sender and receiver; clocks that are not linked don't count."""
+    paths = edges.copy()
+    for middle in range(len(paths)):
+        paths |= paths[:, middle, np.newaxis] & paths[middle]
+    together = paths & paths.T
+    return together[(together & linked).sum(axis=1).argmax()]
+
+
+def _shortest(lengths: np.ndarray) -> np.ndarray | None:
+    """The lengths of the shortest paths from each clock to each other (Floyd 1962); shape (clocks, clocks). None where a cycle is shorter than nothing.
+
+    NumPy alone: a thousand clocks take two seconds, and loading SciPy's graphs half a second of each command that ends in a run.
+    """
+    found = lengths.copy()
+    for middle in range(len(found)):
+        np.minimum(found, found[:, middle, np.newaxis] + found[middle], out=found)
+        if found.diagonal().min() < 0:
+            return None
+    return found
+
+
+def _fitted(lengths: np.ndarray, shortest: np.ndarray, reference: int) -> np.ndarray:
     """The offsets that fit all pairs with messages best, in either direction; shape (clocks,).
 
     Args:
-        graph: The least differences by sender and receiver; from each clock there is a path to each other.
+        lengths: The least differences by sender and receiver; from each clock there is a path to each other.
         shortest: The lengths of the shortest paths; shape (clocks, clocks).
         reference: The clock whose offset is 0.
     """
-    senders, receivers = graph.tocoo().coords
+    senders, receivers = np.nonzero((lengths < np.inf) & ~np.eye(len(lengths), dtype=bool))
     ahead = (shortest[senders, receivers] - shortest[receivers, senders]) / 2
     trips = shortest[senders, receivers] + shortest[receivers, senders]
     weights = 1 / np.maximum(trips, _SHORTEST_NS)

@@ -9,10 +9,12 @@ import duckdb
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from slotmark.benches.cluster.connections import Connection, peers
+from slotmark.cores import usable_cores
 from slotmark.metrics.catalogue import catalogue
-from slotmark.metrics.database import allow_folders, parquet_files
+from slotmark.metrics.database import FEW_ROWS, allow_folders, parquet_files
 from slotmark.numbers import fixed, plain
 from slotmark.statistics.clock_moves import Least, courses, moved_clocks
 from slotmark.statistics.clocks import Offsets, clock_offsets
@@ -20,8 +22,6 @@ from slotmark.warnings import Warning
 
 STRETCHES = 8
 """The number of stretches of a run in which clocks are compared, to find those that moved."""
-
-_COLUMNS = ("host", "ts_ns", "event", "block", "local", "remote")
 
 
 class Clocks(msgspec.Struct, frozen=True):
@@ -60,7 +60,8 @@ def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, corre
     """
     folder = tables / "block_events"
     files = sorted(folder.iterdir())
-    with duckdb.connect() as database:
+    rows = sum(pq.read_metadata(file).num_rows for file in files)
+    with duckdb.connect(config={"threads": 1 if rows <= FEW_ROWS else usable_cores()}) as database:
         database.execute("SET enable_progress_bar = false")
         allow_folders(database, [f"{folder}/"])
         database.execute("SET enable_external_access = false")

@@ -1,12 +1,15 @@
 """Relations that are made host by host."""
 
 import msgspec
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.simulate import load_profile
-from slotmark.metrics import Analysis, database
+from slotmark.errors import RunError
+from slotmark.metrics import Analysis, analysis, catalogue, database
+from slotmark.metrics.samples import Samples, as_text
 from slotmark.run import Run
 
 SMALL = ("hosts=6", "pools=6", "run.slots=400", "genesis.epoch_slots=200")
@@ -35,11 +38,12 @@ def test_relations_are_the_same_however_many_hosts_share_a_statement(
     uneven: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
+    monkeypatch.setattr(database, "FEW_ROWS", 0)
     for at_once in (1, 2, 4, 100):
         monkeypatch.setattr(database, "MEMBERS_AT_ONCE", at_once)
         monkeypatch.setattr(database, "ROWS_AT_ONCE", 1)
-        with Analysis(uneven, filters=[]) as analysis:
-            relations = {name: analysis.relation(name) for name in analysis.catalogue.members.relations}
+        with Analysis(uneven, filters=[]) as one:
+            relations = {name: one.relation(name) for name in one.catalogue.members.relations}
         found.append(
             {name: table.sort_by([(c, "ascending") for c in table.column_names]) for name, table in relations.items()}
         )
@@ -48,3 +52,40 @@ def test_relations_are_the_same_however_many_hosts_share_a_statement(
     # All hosts log their starts.
     assert {name for name, table in found[0].items() if not table.num_rows} == {"without_starts"}
     assert all(one == found[0] for one in found[1:])
+
+
+def test_a_run_of_few_rows_has_the_same_samples_however_they_are_read(
+    uneven: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all tables read whole or not, and metrics of one relation together or each alone."""
+    ids = [metric.id for metric in catalogue("cluster").metrics]
+    found = []
+    for few, together in ((10**9, 10**9), (10**9, 0), (0, 10**9), (0, 0)):
+        monkeypatch.setattr(database, "FEW_ROWS", few)
+        monkeypatch.setattr(analysis, "MOST_TOGETHER", together)
+        with Analysis(uneven) as one:
+            tables = [as_text(samples.table) for samples in one.each_samples(ids) if isinstance(samples, Samples)]
+        found.append(tables)
+    assert len(found[0]) == len(ids)
+    assert sum(table.num_rows > 0 for table in found[0]) > 40
+    for others in found[1:]:
+        for metric, one, other in zip(ids, found[0], others, strict=True):
+            assert one.drop_columns(["value"]) == other.drop_columns(["value"]), metric
+            np.testing.assert_allclose(one["value"].to_numpy(), other["value"].to_numpy(), rtol=1e-12, err_msg=metric)
+
+
+def test_a_metric_that_cannot_be_read_fails_by_its_own_name(uneven: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though others of its relation are read with it, which don't fail."""
+    of_cluster = catalogue("cluster")
+    broken, *others = [metric.id for metric in of_cluster.metrics if metric.relation == "blocks"][:4]
+    metrics = [
+        msgspec.structs.replace(metric, value="block_no + no_such_column") if metric.id == broken else metric
+        for metric in of_cluster.metrics
+    ]
+    with Analysis(uneven) as one:
+        one.catalogue = msgspec.structs.replace(of_cluster, metrics=metrics)
+        expected = {metric: one.samples(metric).values("").tolist() for metric in others}
+        one.expect([*others, broken])
+        assert {metric: one.samples(metric).values("").tolist() for metric in others} == expected
+        with pytest.raises(RunError, match=f"'{broken}'.*no_such_column"):
+            one.samples(broken)

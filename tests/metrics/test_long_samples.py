@@ -61,6 +61,7 @@ def test_show_and_compare_are_the_same_for_runs_that_are_not_kept_in_memory(
         written.append(metric.id)
         return long_samples(metric, *others)
 
+    monkeypatch.setattr(database, "FEW_ROWS", 0)
     monkeypatch.setattr(analysis, "MOST_IN_MEMORY", 0)
     monkeypatch.setattr(analysis, "long_samples", long)
     monkeypatch.setattr(database, "MOST_MAPPED_ROWS", 0)

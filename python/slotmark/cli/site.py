@@ -1,7 +1,5 @@
 """`slotmark site` and `slotmark serve`: a store as static pages, and a look at them."""
 
-import functools
-import http.server
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -50,11 +48,12 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for a free one.")] = 8000,
 ) -> None:
     """Show a site in a browser of this machine, until Ctrl-C. Nothing of another machine reaches it."""
+    from slotmark.site.serving import site_server
+
     if not (folder / "index.html").is_file():
         raise ArgumentError(f"{folder}: has no index.html. Write a site first: slotmark site --store STORE -o {folder}")
-    handler = functools.partial(_Quiet, directory=str(folder.resolve()))
     try:
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+        server = site_server(folder, port)
     except OSError as error:
         raise ArgumentError(
             f"--port {port}: can't be listened at ({error.strerror}). Choose another, or 0 for a free one."
@@ -63,10 +62,3 @@ def serve(
         typer.echo(f"http://127.0.0.1:{server.server_port}/")
         sys.stdout.flush()
         server.serve_forever(poll_interval=0.1)
-
-
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files, and prints nothing."""
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Prints nothing."""

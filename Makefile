@@ -56,8 +56,12 @@ $(UV): requirements.bootstrap.lock
 	$(UV) pip install --quiet --compile-bytecode --require-hashes --python $(PY) --requirements requirements.dev.lock
 	touch $@
 
-extension: .build/python # the Python environment, and the Rust part that is a module of it
+extension: .build/extension # the Python environment, and the Rust part that is a module of it
+
+# Asking pip and cargo whether there is anything to do takes longer than some demos' commands.
+.build/extension: .build/python Cargo.toml Cargo.lock pyproject.toml $(shell find crates -type f)
 	PATH="$(CURDIR)/.venv/bin:$$PATH" $(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) -e .
+	touch $@
 
 build: extension # that, and our programs, in release
 	cargo build --quiet --release --locked $(PROGRAMS)

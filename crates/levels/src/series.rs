@@ -11,7 +11,7 @@ pub const FIRST: usize = 12;
 /// Runs of a level from which on its own spread counts whatever was known before, and of a new one from which on its place need not be clear.
 pub const HELD_BACK: usize = 8;
 
-/// What is known of the spread of runs of one build counts for at most this many degrees of freedom.
+/// Degrees of freedom that a known spread of runs of one build counts for at most.
 const MOST_DEGREES: f64 = 30.0;
 
 /// Up to this many runs since the last change each is tested; later only where a cumulative sum shows that there may be something.
@@ -38,10 +38,10 @@ const RIGHT: f64 = 2.0;
 /// The weight of a place's own probability beside that of being within one run: of a step that is clear, three places are within one run of it.
 const OF_ITSELF: f64 = 0.1;
 
-/// What makes the likeliest place certain where all runs before it were equal: the factor of its distance from the others.
+/// A factor that makes the likeliest place certain, for where all runs before it were equal.
 const CERTAIN: f64 = 1e12;
 
-/// How much runs of one build differ, as a variance, and its degrees of freedom.
+/// The variance of runs of one build, and its degrees of freedom.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spread {
     /// The variance of a run's level.
@@ -168,7 +168,7 @@ impl Series {
         }
     }
 
-    /// Whether cumulative sums about the level so far leave room for a change; far cheaper than a test.
+    /// Returns whether cumulative sums about the level so far leave room for a change; far cheaper than a test.
     fn may_differ(&mut self, level: f64) -> bool {
         let screen = &mut self.screen;
         if screen.fresh == 0 {

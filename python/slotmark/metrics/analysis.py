@@ -212,12 +212,15 @@ class Analysis:
         return self._known[key]
 
     def relation(self, name: str) -> pa.Table:
-        """A relation of the catalogue as a table. RunError where the run's tables don't allow it."""
+        """A relation of the catalogue as a table, its rows in the order of its metrics' keys, then of its columns. RunError where the run's tables don't allow it."""
         if name not in self.catalogue.relations:
             raise RunError(
                 f"{self.catalogue.bench} has no relation '{name}'. It has: {', '.join(self.catalogue.relations)}."
             )
-        return self.query(f'SELECT * FROM "{name}"', f"'{name}'")
+        keys = next((metric.grain for metric in self.catalogue.metrics if metric.relation == name), [])
+        columns = self.select(f'SELECT * FROM "{name}" LIMIT 0', f"'{name}'").column_names
+        order = ", ".join(f'"{column}"' for column in [*keys, *(one for one in columns if one not in keys)])
+        return self.query(f'SELECT * FROM "{name}" ORDER BY {order}', f"'{name}'")
 
     def query(self, sql: str, what: str = "a query") -> pa.Table:
         """Returns what :meth:`select` does, with its text as text."""

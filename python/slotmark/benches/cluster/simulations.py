@@ -163,7 +163,7 @@ def _seeds(asked: Simulations) -> range:
 
 
 def _workers_for(profile_toml: str, simulations: int) -> int:
-    """How many processes simulate: of short runs no more than have as much to do as their start takes."""
+    """Returns how many processes simulate: of short runs no more than have as much to do as their start takes."""
     profile = tomllib.loads(profile_toml)
     work = simulations * (profile["run"]["slots"] * profile["network"]["hosts"] + WORK_OF_A_RUN)
     return max(1, min(workers_for(simulations), work // WORK_OF_A_PROCESS))

@@ -50,7 +50,7 @@ def _sentences(found: Bisection, metric: Metric | None) -> list[str]:
         sentences.append(f"{headed(metric)}{of}: {size} from the commits before it to those from it on.")
     if len(found.answer) > 1:
         sentences.append(
-            "Of these only the last one left runs: which of them it is can't be told until one of the others does."
+            "Of these only the last one left runs: which of them it is stays unknown until one of the others does."
         )
     if found.by:
         more = f" About {counted(found.more, 'more run')} may be needed." if found.more else ""

@@ -183,7 +183,7 @@ def test_what_fails_or_is_stopped_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_full_disk_ends_an_analysis_with_one_line(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    small = ("--set", "network.hosts=4", "--set", "network.pools=4", "--slots", "2000", "--direct")
+    small = ("--set", "network.hosts=4", "--set", "network.pools=4", "--slots", "8000", "--direct")
     made = [sys.executable, "-m", "slotmark", "simulate", "value-only-10.5", *small, "-o", str(run)]
     subprocess.run(made, check=True, capture_output=True)
     (tmp_path / "disk").mkdir()

@@ -27,13 +27,9 @@ class SideUnits(msgspec.Struct, frozen=True):
     places: Sequence[int] = ()
 
 
-SidesOfParts = dict[str, tuple[SideUnits | None, Summary | None]]
-"""By part: a side's samples of a metric put together, and in short; neither where none of its runs has the metric."""
-
-
-def sides_of_parts(metric: Metric, analyses: Sequence[Analysis]) -> SidesOfParts:
+def sides_of_parts(metric: Metric, analyses: Sequence[Analysis]) -> dict[str, tuple[SideUnits | None, Summary | None]]:
     """One side's samples of a metric, put together and in short, by part; without either where none of its runs has the metric."""
-    found: SidesOfParts = {}
+    found: dict[str, tuple[SideUnits | None, Summary | None]] = {}
     each = [(analysis.all_samples(metric.id), analysis.works(metric.unit_of_chance)) for analysis in analyses]
     for part in {part for one, _ in each for part in one.parts}:
         present = [(one, works) for one, works in each if is_recorded(one, part)]

@@ -354,7 +354,8 @@ class Analysis:
         elif name == "method":
             self._database.fill(name, {"published": "BOOLEAN"}, [(self._published,)])
         elif name in self.run.manifest.tables and name.isidentifier():
-            self._run(lambda: self._database.open_table(name), f"the table '{name}'")
+            natively = any(name in native.tables for native in self.catalogue.native.values())
+            self._run(lambda: self._database.open_table(name, natively=natively), f"the table '{name}'")
         elif name in self.catalogue.optional:
             self._database.fill(name, self.catalogue.optional[name], [])
         else:

@@ -166,11 +166,12 @@ class Database:
                 f"INSERT INTO {_identifier(name)} VALUES ({', '.join('?' for _ in columns)})", rows
             )
 
-    def open_table(self, name: str) -> None:
+    def open_table(self, name: str, *, natively: bool = False) -> None:
         """Makes a table of the run known, with numbers in place of words that were named.
 
         Args:
             name: As the manifest has it.
+            natively: Whether compiled code reads its files, so that few statements do.
 
         Raises:
             RunError: The run has no such table, or it's damaged.
@@ -179,9 +180,8 @@ class Database:
         columns = self._columns[name] = pq.read_schema(files[0]).names
         self._numbered[name] = {column: self._words[column] for column in sorted(self._words.keys() & columns)}
         self._shifted[name] = [column for column in self._shifts if {column, self._column} <= set(columns)]
-        self.execute(
-            f"CREATE {'TABLE' if self._reads_whole else 'VIEW'} {_identifier(name)} AS {self._rows_of(name, files)}"
-        )
+        kind = "TABLE" if self._reads_whole and not natively else "VIEW"
+        self.execute(f"CREATE {kind} {_identifier(name)} AS {self._rows_of(name, files)}")
 
     def forget_tables(self) -> None:
         """Forgets the tables that were opened, once all words are named. Opened again they have numbers for these, and small ones are read whole."""
@@ -294,7 +294,7 @@ class Database:
     def _keep(self, name: str, members: Sequence[Members], rows: Callable[[Members], pa.Table]) -> None:
         """Keeps in a file what is computed of each few members, in their order, and makes it known as a table."""
         members = members or [Members("", LAST, [])]
-        if self._small:
+        if self._has_few or (self._small and len(members) == 1):
             self._connection.register(_given(name), pa.concat_tables([rows(some) for some in members]))
             self.execute(f"CREATE TABLE {_identifier(name)} AS {self._named_members(_identifier(_given(name)))}")
             self._connection.unregister(_given(name))

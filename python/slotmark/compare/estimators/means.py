@@ -1,7 +1,7 @@
 """Arithmetic means of runs, as clusters are published: their difference, by runs or within single ones. docs/method.md explains it."""
 
-from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Collection, Sequence
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -15,7 +15,6 @@ from slotmark.compare.prior import Prior, source_of
 from slotmark.compare.result import FROM_RUNS, Basis, Comparison, Design, Summary
 from slotmark.compare.results.details import Looks
 from slotmark.compare.side_units import (
-    SidesOfParts,
     SideUnits,
     as_new,
     is_recorded,
@@ -114,7 +113,7 @@ class RunRow(msgspec.Struct, frozen=True):
 
 
 def estimate(task: Task) -> Estimate:
-    """The difference of means of every metric. The samples of two metrics at a time are in memory; sides are worked on side by side."""
+    """The difference of means of every metric. The samples of one metric at a time are in memory; sides are worked on side by side."""
     rows: list[RunRow] = []
     pairs = [
         pairing(task.sides[0], side, task.analyses[0], of_side)
@@ -124,8 +123,12 @@ def estimate(task: Task) -> Estimate:
     alike = [{key for key in machines if same_keys([task.analyses[0], of_side], key)} for of_side in task.analyses[1:]]
     steady = {key for key in machines if same_keys(task.analyses, key)}
     variations: list[Variation] = []
-    with side_by_side([analysis for of_side in task.analyses for analysis in of_side]) as pool:
-        for metric, of_sides in _read_ahead(task, pool):
+    every = [analysis for of_side in task.analyses for analysis in of_side]
+    for analysis in every:
+        analysis.expect([metric.id for metric in task.metrics])
+    with side_by_side(every) as pool:
+        for metric in task.in_turn():
+            of_sides = list(pool.map(partial(sides_of_parts, metric), task.analyses))
             for part in sorted({part for of_side in of_sides for part in of_side}):
                 sides, summaries = zip(*(of_side.get(part, (None, None)) for of_side in of_sides), strict=True)
                 base = sides[0]
@@ -172,20 +175,6 @@ def estimate(task: Task) -> Estimate:
         ],
         of_sides=[[*once, *other] for other in unmatched(task.sides, entries)],
     )
-
-
-def _read_ahead(task: Task, pool: ThreadPoolExecutor) -> Iterator[tuple[Metric, list[SidesOfParts]]]:
-    """Each metric with what its sides have by part. While the caller works on one, the next one is read."""
-    for of_side in task.analyses:
-        for analysis in of_side:
-            analysis.expect([metric.id for metric in task.metrics])
-    reading: list[tuple[Metric, list[Future[SidesOfParts]]]] = []
-    for metric in task.in_turn():
-        read = [(before, [one.result() for one in each]) for before, each in reading]
-        reading = [(metric, [pool.submit(sides_of_parts, metric, of_side) for of_side in task.analyses])]
-        yield from read
-    for metric, each in reading:
-        yield metric, [one.result() for one in each]
 
 
 def method(comparison: Comparison) -> str:

@@ -6,6 +6,7 @@ SHELL := /bin/bash -euo pipefail
 UV := .build/bootstrap/bin/uv
 PY := .venv/bin/python
 INSIDE := python/slotmark/inside
+MODULE := python/slotmark/_core.abi3.so
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Images of containers often set it: each of our processes would then compile all that it loads.
 unexport PYTHONDONTWRITEBYTECODE
@@ -56,10 +57,10 @@ $(UV): requirements.bootstrap.lock
 	$(UV) pip install --quiet --compile-bytecode --require-hashes --python $(PY) --requirements requirements.dev.lock
 	touch $@
 
-extension: .build/extension # the Python environment, and the Rust part that is a module of it
+extension: $(MODULE) # the Python environment, and the Rust part that is a module of it
 
 # Asking pip and cargo whether there is anything to do takes longer than some demos' commands.
-.build/extension: .build/python Cargo.toml Cargo.lock pyproject.toml $(shell find crates -type f)
+$(MODULE): .build/python Cargo.toml Cargo.lock pyproject.toml $(shell find crates -type f)
 	PATH="$(CURDIR)/.venv/bin:$$PATH" $(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) -e .
 	touch $@
 

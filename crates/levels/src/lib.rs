@@ -4,5 +4,4 @@
 mod robust;
 mod series;
 
-pub use robust::CUT;
 pub use series::{Candidate, FIRST, HELD_BACK, LOOKED_AT, Series, Spread};

@@ -1,7 +1,7 @@
 //! Levels and spreads of runs, a few of which may be off by any amount.
 
 /// Standard deviations from its level at which a run's distance is cut.
-pub const CUT: f64 = 2.5;
+pub(crate) const CUT: f64 = 2.5;
 
 /// The variance of a standard normal variable that is cut there.
 const CUT_VARIANCE: f64 = 0.9765;

@@ -50,6 +50,17 @@ pub struct Spread {
     pub degrees: f64,
 }
 
+impl Spread {
+    /// The two together, each by its degrees of freedom; all 0 where neither has any.
+    fn with(self, other: Spread) -> Spread {
+        let degrees = self.degrees + other.degrees;
+        if degrees == 0.0 {
+            return Spread::default();
+        }
+        Spread { variance: (self.degrees * self.variance + other.degrees * other.variance) / degrees, degrees }
+    }
+}
+
 /// A change that the newest run shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
@@ -147,9 +158,8 @@ impl Series {
         let known = self.before.unwrap_or_default();
         self.before = Some(if before.len() > 1 {
             let own = spread_about(&before, median(&before)).powi(2);
-            let degrees = ((before.len() - 1) as f64).min(MOST_DEGREES);
-            let together = degrees + known.degrees;
-            Spread { variance: (degrees * own + known.degrees * known.variance) / together, degrees: together.min(MOST_DEGREES) }
+            let together = known.with(Spread { variance: own, degrees: ((before.len() - 1) as f64).min(MOST_DEGREES) });
+            Spread { degrees: together.degrees.min(MOST_DEGREES), ..together }
         } else {
             known
         });
@@ -200,7 +210,7 @@ impl Series {
         let away = cut(&levels, centre, spread, &weights);
         let least = self.least_before().min(count - 1);
         let all: f64 = weights.iter().sum();
-        let whole: f64 = weights.iter().zip(&away).map(|(weight, one)| weight * one).sum();
+        let whole = weighed(&weights, &away);
         let (mut left, mut sum) = (0.0, 0.0);
         let mut gain = Vec::with_capacity(count - least);
         for end in 1..count {
@@ -230,8 +240,7 @@ impl Series {
     fn together(&self, own: f64, count: usize) -> f64 {
         match self.before {
             Some(known) if count <= FEW && known.degrees > 0.0 => {
-                let degrees = (count - 1) as f64;
-                ((degrees * own * own + known.degrees * known.variance) / (degrees + known.degrees)).sqrt()
+                known.with(Spread { variance: own.powi(2), degrees: (count - 1) as f64 }).variance.sqrt()
             }
             _ => own,
         }
@@ -243,9 +252,7 @@ impl Series {
         let centre = median(before);
         let own = spread_about(before, centre).powi(2);
         let known = self.before.unwrap_or_default();
-        let degrees = (before.len() - 1) as f64;
-        let freedom = degrees + known.degrees;
-        let mut variance = if freedom > 0.0 { (degrees * own + known.degrees * known.variance) / freedom } else { 0.0 };
+        let Spread { mut variance, degrees } = known.with(Spread { variance: own, degrees: (before.len() - 1) as f64 });
         if before.len() >= HELD_BACK {
             variance = variance.max(own);
         }
@@ -279,7 +286,7 @@ impl Series {
         let error = (longer(before.len(), alike) / all_ours + wider * longer(after.len(), alike) / all_theirs).sqrt();
         Judged {
             t: (new - mean).abs() / error,
-            degrees: freedom.max(1.0),
+            degrees: degrees.max(1.0),
             size: (new - mean) * spread,
             variance: (!were_equal).then_some(variance),
         }

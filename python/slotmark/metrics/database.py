@@ -79,6 +79,11 @@ def parquet_files(files: Sequence[Path]) -> str:
     return f"read_parquet([{', '.join(_quoted(_no_pattern(str(file))) for file in files)}])"
 
 
+def threads_for(rows: int, beside: int = 1) -> int:
+    """Threads that statements over so many rows are worth, where so many databases share the cores."""
+    return 1 if rows <= FEW_ROWS else max(1, usable_cores() // beside)
+
+
 @cache
 def _parser() -> duckdb.DuckDBPyConnection:
     """An empty database: where views exist, it binds them, and gives other names."""
@@ -91,8 +96,8 @@ _PARSING = Lock()
 class Database:
     """A run's tables, opened when they are first read.
 
-    Those of a run of :data:`FEW_ROWS` are read whole, since each statement over a file looks at the file again while it is planned; one thread
-    does the statements, and joins stay in the order in which they are written.
+    Those of a run of :data:`FEW_ROWS` that compiled code doesn't read are read whole, since each statement over a file looks at the file again while
+    it is planned; one thread does the statements, and joins stay in the order in which they are written.
 
     Args:
         run: The run.
@@ -109,7 +114,7 @@ class Database:
         has_few = rows <= FEW_ROWS
         self._connection = duckdb.connect(
             config={
-                "threads": 1 if has_few else max(1, usable_cores() // beside),
+                "threads": threads_for(rows, beside),
                 "memory_limit": MEMORY_LIMIT,
                 "temp_directory": self._spill.name,
                 "autoinstall_known_extensions": False,

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slotmark.benches.cluster.connections import Connection, peers
-from slotmark.cores import usable_cores
 from slotmark.metrics.catalogue import catalogue
-from slotmark.metrics.database import FEW_ROWS, allow_folders, parquet_files
+from slotmark.metrics.database import allow_folders, parquet_files, threads_for
 from slotmark.numbers import fixed, plain
 from slotmark.statistics.clock_moves import Least, courses, moved_clocks
 from slotmark.statistics.clocks import Offsets, clock_offsets
@@ -61,7 +60,7 @@ def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, corre
     folder = tables / "block_events"
     files = sorted(folder.iterdir())
     rows = sum(pq.read_metadata(file).num_rows for file in files)
-    with duckdb.connect(config={"threads": 1 if rows <= FEW_ROWS else usable_cores()}) as database:
+    with duckdb.connect(config={"threads": threads_for(rows)}) as database:
         database.execute("SET enable_progress_bar = false")
         allow_folders(database, [f"{folder}/"])
         database.execute("SET enable_external_access = false")

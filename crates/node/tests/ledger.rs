@@ -62,19 +62,24 @@ fn of_chain(bed: &Bed, number: usize, tip: Tip) -> (Hash32, usize) {
     (set.digest().unwrap(), added)
 }
 
-/// Submits a transaction to a node, where its mempool takes it; false where the node can't be reached.
-fn submit(node: &Node, wallet: &mut Wallet<'_>) -> bool {
+/// Submits a transaction to a node: one that spends what the newest of the accepted ones made, or, where a fork took that away, an earlier one.
+/// Accepted are the wallets that spent them, from the genesis's on; as they were where the node takes nothing or can't be reached.
+fn submit(node: &Node, accepted: &mut Vec<Wallet<'_>>) {
     run(async {
-        let Ok(mut client) = NodeClient::connect(node.folder.join("node.socket"), MAGIC).await else { return false };
-        let mut next = wallet.clone();
-        let transaction = next.spend(200_000, 0);
-        match client.submission().submit_tx(EraTx(6, transaction.bytes)).await {
-            Ok(Response::Accepted) => *wallet = next,
-            Ok(_) => *wallet = Wallet::new(wallet.bed, wallet.pool), // a fork took its chain of transactions away
-            Err(_) => return false,
+        let Ok(mut client) = NodeClient::connect(node.folder.join("node.socket"), MAGIC).await else { return };
+        for kept in (1..=accepted.len()).rev() {
+            let mut next = accepted[kept - 1].clone();
+            match client.submission().submit_tx(EraTx(6, next.spend(200_000, 0).bytes)).await {
+                Ok(Response::Accepted) => {
+                    accepted.truncate(kept);
+                    accepted.push(next);
+                    return;
+                }
+                Ok(_) => {}
+                Err(_) => return,
+            }
         }
-        true
-    })
+    });
 }
 
 #[test]
@@ -85,7 +90,7 @@ fn a_set_is_that_of_the_chain_wherever_the_node_is_killed() {
     let start = |(number, store, knows): (usize, &str, [usize; 1])| bed.start(number, &knows, &["--ledger", store]);
     let mut nodes = vec![bed.start(1, &[0], &["--ledger", "memory"]), start(places[0]), start(places[1])];
     wait_for_sockets(&mut nodes);
-    let mut wallet = Wallet::new(&bed, 1);
+    let mut accepted = vec![Wallet::new(&bed, 1)];
     let mut draw = 0x9e37_79b9_7f4a_7c15u64;
     let (mut changed, mut tips) = (0, Vec::new());
     for _ in 0..KILLS {
@@ -95,7 +100,7 @@ fn a_set_is_that_of_the_chain_wherever_the_node_is_killed() {
             draw ^= draw >> 7;
             draw ^= draw << 17;
             for _ in 0..5 {
-                submit(&nodes[0], &mut wallet);
+                submit(&nodes[0], &mut accepted);
                 std::thread::sleep(Duration::from_micros(draw % 400_000));
             }
             nodes.remove(1 + index).kill();

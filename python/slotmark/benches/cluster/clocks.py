@@ -69,38 +69,48 @@ def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, corre
             "SELECT host, local, remote, COUNT(*) AS messages FROM block_events WHERE local IS NOT NULL GROUP BY ALL ORDER BY ALL"
         ).to_arrow_table()
         ends = [Connection(row["host"], row["local"], row["remote"]) for row in known.to_pylist()]
-        connections = known.add_column(3, "peer", pa.array(peers(ends), pa.string()))
-        database.register("connections", connections)
-        database.execute(f"CREATE TEMP TABLE sightings AS {_sql('sightings')}")
+        known_peers = peers(ends)
+        connections = known.add_column(3, "peer", pa.array(known_peers, pa.string()))
+        database.register(
+            "connections", _numbered(ends, known_peers, {host: number for number, host in enumerate(hosts)})
+        )
+        for made in ("sightings", "trips"):
+            database.execute(f"CREATE TEMP TABLE {made} AS {_sql(made)}")
         least = database.sql(_sql("least_differences")).to_arrow_table()
         by_stretch = database.sql(_sql("least_by_stretch"), params={"stretches": STRETCHES}).to_arrow_table()
-    numbers = {host: number for number, host in enumerate(hosts)}
-    moved = _moved(len(hosts), numbers, by_stretch, limit_ms)
+    messages = Least(*(by_stretch[column].to_numpy() for column in ("sender", "receiver", "stretch", "least_ns")))
+    moved = moved_clocks(courses(len(hosts), STRETCHES, messages), limit_ms * 1e6)
     offsets = clock_offsets(
-        len(hosts),
-        np.array([numbers[host] for host in least["sender"].to_pylist()], int),
-        np.array([numbers[host] for host in least["receiver"].to_pylist()], int),
-        least["least_ns"].to_numpy(),
-        moved,
+        len(hosts), *(least[column].to_numpy() for column in ("sender", "receiver", "least_ns")), known=moved
     )
     outside = np.abs(offsets.offset_ns) > limit_ms * 1e6  # nan is not
     return Clocks(
         connections,
-        least,
+        _named(least, hosts),
         _table(hosts, offsets, outside & correct),
         _warnings(hosts, offsets, outside, limit_ms, named=bool(ends), correct=correct),
     )
 
 
-def _moved(hosts: int, numbers: dict[str, int], by_stretch: pa.Table, limit_ms: float) -> np.ndarray:
-    """The hosts whose clocks moved against most others by more than the limit; shape (hosts,), bool."""
-    least = Least(
-        np.array([numbers[host] for host in by_stretch["sender"].to_pylist()], int),
-        np.array([numbers[host] for host in by_stretch["receiver"].to_pylist()], int),
-        by_stretch["stretch"].to_numpy(),
-        by_stretch["least_ns"].to_numpy(),
+def _numbered(ends: Sequence[Connection], known_peers: Sequence[str | None], numbers: Mapping[str, int]) -> pa.Table:
+    """Connections whose peers are known, with the numbers of both hosts."""
+    rows = [(one, peer) for one, peer in zip(ends, known_peers, strict=True) if peer is not None]
+    return pa.table(
+        {
+            "host": pa.array([one.host for one, _ in rows], pa.string()),
+            "local": pa.array([one.local for one, _ in rows], pa.string()),
+            "remote": pa.array([one.remote for one, _ in rows], pa.string()),
+            "host_no": pa.array([numbers[one.host] for one, _ in rows], pa.int32()),
+            "peer_no": pa.array([numbers[peer] for _, peer in rows], pa.int32()),
+        }
     )
-    return moved_clocks(courses(hosts, STRETCHES, least), limit_ms * 1e6)
+
+
+def _named(least: pa.Table, hosts: Sequence[str]) -> pa.Table:
+    """Rows of pairs of hosts by their numbers, with their names instead."""
+    names = pa.array(hosts, pa.string())
+    named = {column: names.take(least[column].combine_chunks()) for column in ("sender", "receiver")}
+    return pa.table({**named, **{column: least[column] for column in ("least_ns", "messages")}})
 
 
 def _sql(name: str) -> str:

@@ -345,6 +345,15 @@ fn lists_are_set_by_place_and_by_region_and_numbers_by_a_factor() {
 }
 
 #[test]
+fn texts_are_as_they_are_written_whatever_toml_would_read() {
+    let changed =
+        value_only(&["cardano-node.version=11.10", "cardano-node.commit=1234567", "ident=10", "system_start=2026-01-02T00:00:00Z"]);
+    let node = &changed.target.components["cardano-node"];
+    assert_eq!((&*node.version, &*node.commit, &*changed.target.ident), ("11.10", "1234567", "10"));
+    assert_eq!(changed.run.system_start, "2026-01-02T00:00:00Z");
+}
+
+#[test]
 fn a_cut_of_no_link_and_a_topology_that_cannot_be_read_are_refused() {
     let refused =
         |settings: &[&str]| simulate_truth(&value_only(settings), 1, &mut |_, _| ControlFlow::Continue(())).unwrap_err().to_string();

@@ -9,8 +9,9 @@ use toml::{Table, Value};
 use crate::quantity::Quantity;
 
 /// A change of a value.
-enum Change {
-    To(Value),
+enum Change<'s> {
+    /// To a value, and as it was written.
+    To(Value, &'s str),
     Times(f64),
 }
 
@@ -21,7 +22,7 @@ pub(super) fn set(table: &mut Table, setting: &str) -> Result<(), String> {
     };
     let (key, text) = (key.trim(), text.trim());
     let (key, change) = match key.strip_suffix('*') {
-        None => (key, Change::To(value_of(text))),
+        None => (key, Change::To(value_of(text), text)),
         Some(key) => match text.parse::<f64>() {
             Ok(factor) if factor.is_finite() && factor >= 0.0 => (key.trim_end(), Change::Times(factor)),
             _ => return Err(format!("`{setting}`: `{text}` is no factor; write a number, as in ledger_tick.mean*=2.")),
@@ -147,11 +148,11 @@ fn names(entry: &Value) -> Vec<&str> {
     }
 }
 
-fn alter(place: &mut Table, last: &str, change: &Change, key: &str) -> Result<(), String> {
+fn alter(place: &mut Table, last: &str, change: &Change<'_>, key: &str) -> Result<(), String> {
     // `stage=20ms` means its mean.
     if let Some(Value::Table(stage)) = place.get_mut(last)
         && stage.contains_key("mean")
-        && matches!(change, Change::To(Value::String(_)) | Change::Times(_))
+        && matches!(change, Change::To(Value::String(_), _) | Change::Times(_))
     {
         return alter(stage, "mean", change, key);
     }
@@ -160,11 +161,15 @@ fn alter(place: &mut Table, last: &str, change: &Change, key: &str) -> Result<()
     Ok(())
 }
 
-fn changed(old: Option<&Value>, change: &Change, key: &str) -> Result<Value, String> {
+fn changed(old: Option<&Value>, change: &Change<'_>, key: &str) -> Result<Value, String> {
     let factor = match (old, change) {
         // An integer where a fraction is expected.
-        (Some(Value::Float(_)), Change::To(Value::Integer(whole))) => return Ok(Value::Float(*whole as f64)),
-        (_, Change::To(value)) => return Ok(value.clone()),
+        (Some(Value::Float(_)), Change::To(Value::Integer(whole), _)) => return Ok(Value::Float(*whole as f64)),
+        // A text that TOML reads as something else, as the version 11.0 or a time.
+        (Some(Value::String(old)), Change::To(Value::Integer(_) | Value::Float(_) | Value::Datetime(_), written)) if !is_quantity(old) => {
+            return Ok(Value::String((*written).to_owned()));
+        }
+        (_, Change::To(value, _)) => return Ok(value.clone()),
         (_, Change::Times(factor)) => *factor,
     };
     match old {
@@ -176,4 +181,9 @@ fn changed(old: Option<&Value>, change: &Change, key: &str) -> Result<Value, Str
         },
         _ => Err(format!("`{key}` is no number that can be multiplied; write {key}=VALUE.")),
     }
+}
+
+/// Returns whether a text is a number with a unit, as `33ms`.
+fn is_quantity(text: &str) -> bool {
+    Quantity::parse(text).is_some_and(|quantity| !quantity.unit.is_empty())
 }

@@ -4,16 +4,8 @@
 WITH coarse AS (
     SELECT
         host,
-        CASE
-            WHEN BOOL_AND(COALESCE(GREATEST(
-                announced_ns % 10000000, noticed_ns % 10000000, requested_ns % 10000000, sending_ns % 10000000, fetched_ns % 10000000
-            ), 0) = 0) THEN 10000000
-            WHEN BOOL_AND(COALESCE(GREATEST(
-                announced_ns % 1000000, noticed_ns % 1000000, requested_ns % 1000000, sending_ns % 1000000, fetched_ns % 1000000
-            ), 0) = 0) THEN 1000000
-            ELSE 0
-        END AS step_ns
-    FROM sightings
+        CASE WHEN BOOL_AND(ts_ns % 10000000 = 0) THEN 10000000 WHEN BOOL_AND(ts_ns % 1000000 = 0) THEN 1000000 ELSE 0 END AS step_ns
+    FROM sightings UNPIVOT (ts_ns FOR event IN (announced_ns, noticed_ns, requested_ns, sending_ns, fetched_ns))
     GROUP BY host
 ),
 

@@ -5,12 +5,13 @@ use parquet::errors::ParquetError;
 
 use super::cardano_node::CardanoNode;
 use super::dingo::Dingo;
+use super::dugite::Dugite;
 use super::entry::{Entry, Seen};
 use crate::reader::Line;
 use crate::reason::Reason;
 
 /// The dialects; of two that have as many lines of a file, the first is taken.
-pub(crate) static DIALECTS: [&dyn Dialect; 2] = [&CARDANO_NODE, &Dingo];
+pub(crate) static DIALECTS: [&dyn Dialect; 3] = [&CARDANO_NODE, &Dingo, &Dugite];
 
 /// The dialect of a file that is in none: its lines are rejected.
 pub(crate) static CARDANO_NODE: CardanoNode = CardanoNode;

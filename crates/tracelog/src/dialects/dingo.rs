@@ -28,49 +28,48 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 use minicbor::Decoder;
 use parquet::errors::ParquetError;
-use rayon::prelude::*;
 
 use super::dialect::{Dialect, Reader, Taker, has_keys};
-use super::entry::Seen;
+use super::parts::{self, name_of, read_parts};
 use crate::json::{Cursor, Value, is_text};
 use crate::messages::{Body, Connection, Message, Slot, Transactions, Version, connected, count, hash, number, slot, string};
-use crate::reader::Line as TextLine;
+use crate::reader::Line;
 use crate::reason::Reason;
 use crate::time::line_time;
 use joins::Joins;
 
 /// The lines that are read, by their text; by its beginning where that ends with a sign.
-const LINES: [(&str, Line); 26] = [
-    ("version: ", Line::Version),
-    ("producing block", Line::Leader),
-    ("forge check: not leader for slot", Line::NotLeader),
-    ("successfully built block", Line::Forged),
-    ("block proposal accepted by chain", Line::Forged),
-    ("block produced successfully", Line::Forged),
-    ("chain extended, new tip: ", Line::Extended),
-    ("chain rolled back, new tip: ", Line::RolledBack),
-    ("chainsync: header received", Line::Header),
-    ("updated peer tip", Line::PeerTip),
-    ("roll backward", Line::HeadersRolledBack),
-    ("calling GetBlockRange(", Line::Asked),
-    ("calling GetBlock(", Line::AskedOtherwise),
-    ("calling RequestRange(", Line::AskedOtherwise),
-    ("starting batch", Line::Started),
-    ("block returned", Line::Returned),
-    ("batch done", Line::Done),
-    ("no blocks returned", Line::Done),
-    ("calling RollForward", Line::Offered),
-    ("calling RollBackward(", Line::OfferedLess),
-    ("calling AwaitReply(", Line::AtTip),
-    ("calling Block(", Line::Sent),
-    ("connection closed", Line::Closed),
-    ("added transaction", Line::Transaction(Message::MempoolAdded)),
-    ("failed to add tx ", Line::Transaction(Message::MempoolRejected)),
-    ("failed to add transaction to mempool: ", Line::Transaction(Message::MempoolRejected)),
+const LINES: [(&str, Kind); 26] = [
+    ("version: ", Kind::Version),
+    ("producing block", Kind::Leader),
+    ("forge check: not leader for slot", Kind::NotLeader),
+    ("successfully built block", Kind::Forged),
+    ("block proposal accepted by chain", Kind::Forged),
+    ("block produced successfully", Kind::Forged),
+    ("chain extended, new tip: ", Kind::Extended),
+    ("chain rolled back, new tip: ", Kind::RolledBack),
+    ("chainsync: header received", Kind::Header),
+    ("updated peer tip", Kind::PeerTip),
+    ("roll backward", Kind::HeadersRolledBack),
+    ("calling GetBlockRange(", Kind::Asked),
+    ("calling GetBlock(", Kind::AskedOtherwise),
+    ("calling RequestRange(", Kind::AskedOtherwise),
+    ("starting batch", Kind::Started),
+    ("block returned", Kind::Returned),
+    ("batch done", Kind::Done),
+    ("no blocks returned", Kind::Done),
+    ("calling RollForward", Kind::Offered),
+    ("calling RollBackward(", Kind::OfferedLess),
+    ("calling AwaitReply(", Kind::AtTip),
+    ("calling Block(", Kind::Sent),
+    ("connection closed", Kind::Closed),
+    ("added transaction", Kind::Transaction(Message::MempoolAdded)),
+    ("failed to add tx ", Kind::Transaction(Message::MempoolRejected)),
+    ("failed to add transaction to mempool: ", Kind::Transaction(Message::MempoolRejected)),
 ];
 
 #[derive(Clone, Copy)]
-enum Line {
+enum Kind {
     Version,
     Leader,
     NotLeader,
@@ -92,9 +91,6 @@ enum Line {
     Closed,
     Transaction(Message),
 }
-
-/// Fewer lines aren't worth another thread.
-const LINES_OF_A_THREAD: usize = 200;
 
 /// Dingo's dialect.
 pub(super) struct Dingo;
@@ -123,22 +119,8 @@ impl Dialect for Dingo {
 }
 
 impl Reader for Joins {
-    /// Reads lines in threads: a line's content doesn't depend on others, and reading it takes most of the time.
-    fn read(&mut self, lines: &[TextLine<'_>], taker: &mut dyn Taker) -> Result<(), ParquetError> {
-        let read: Vec<_> = lines.par_iter().with_min_len(LINES_OF_A_THREAD).map(|line| line.content().and_then(read_line)).collect();
-        for (number, read) in read.into_iter().enumerate() {
-            let place = taker.begin(number);
-            match read {
-                Ok(ReadLine { name, part: Some(part) }) => {
-                    if taker.part(&name, part.ts_ns) {
-                        self.take(&part, place, |entry, place| taker.row(entry, place))?;
-                    }
-                }
-                Ok(ReadLine { name, part: None }) => taker.line(&Seen { name, entry: None }, place)?,
-                Err(reason) => taker.reject(reason),
-            }
-        }
-        Ok(())
+    fn read(&mut self, lines: &[Line<'_>], taker: &mut dyn Taker) -> Result<(), ParquetError> {
+        read_parts(lines, taker, read_line, |part, place, taker| self.take(part, place, |entry, place| taker.row(entry, place)))
     }
 
     fn finish(&mut self, taker: &mut dyn Taker) -> Result<(), ParquetError> {
@@ -146,22 +128,9 @@ impl Reader for Joins {
     }
 }
 
-/// A line that could be read.
-#[derive(Debug, PartialEq)]
-struct ReadLine<'a> {
-    /// The name under which its messages are counted.
-    name: Cow<'a, [u8]>,
-    /// Its content; None where it is of no interest.
-    part: Option<Part<'a>>,
-}
+type ReadLine<'a> = parts::ReadLine<'a, Content<'a>>;
 
-/// A part of rows: the content of one line.
-#[derive(Debug, PartialEq)]
-struct Part<'a> {
-    /// Time of the line, in ns since 1970, UTC.
-    ts_ns: i64,
-    content: Content<'a>,
-}
+type Part<'a> = parts::Part<Content<'a>>;
 
 #[derive(Debug, PartialEq)]
 enum Content<'a> {
@@ -237,20 +206,12 @@ fn usual_text(line: &[u8]) -> Option<&[u8]> {
     cursor.string_behind(b",\"msg\":\"")
 }
 
-fn kind_of(text: &[u8]) -> Option<(&'static str, Line)> {
+fn kind_of(text: &[u8]) -> Option<(&'static str, Kind)> {
     let is = |known: &str| {
         let goes_on = !known.ends_with(|sign: char| sign.is_alphanumeric());
         text == known.as_bytes() || goes_on && text.starts_with(known.as_bytes())
     };
     LINES.iter().find(|(known, _)| is(known)).copied()
-}
-
-/// Returns the name under which lines of no interest are counted: their text up to the word with the first sign that differs from line to line.
-fn name_of(text: &[u8]) -> Cow<'_, [u8]> {
-    let varies = |byte: &u8| byte.is_ascii_digit() || b"([{\\=".contains(byte);
-    let Some(end) = text.iter().position(varies) else { return Cow::Borrowed(text) };
-    let words = if b"([{".contains(&text[end]) { end } else { text[..end].iter().rposition(|&byte| byte == b' ').unwrap_or(end) };
-    Cow::Borrowed(text[..words].trim_ascii_end())
 }
 
 /// The members of a line that are read.
@@ -291,13 +252,13 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads the line; `rest` is its text behind the words by which it is known. None where it is about a local client.
-    fn read(&self, kind: Line, rest: &'a [u8]) -> Result<Option<Content<'a>>, Reason> {
+    fn read(&self, kind: Kind, rest: &'a [u8]) -> Result<Option<Content<'a>>, Reason> {
         let row = |message, slot| Content::Row(message, Body::Slot(Slot { slot: Some(slot), block_no: None }));
         let on = match kind {
-            Line::Version => return Ok(Some(Content::Row(Message::Version, Body::Version(version(rest))))),
-            Line::Leader => return Ok(Some(row(Message::Leader, slot("slot", self.slot)?))),
-            Line::NotLeader => return Ok(Some(row(Message::NotLeader, slot("current_slot", self.current_slot)?))),
-            Line::Forged => {
+            Kind::Version => return Ok(Some(Content::Row(Message::Version, Body::Version(version(rest))))),
+            Kind::Leader => return Ok(Some(row(Message::Leader, slot("slot", self.slot)?))),
+            Kind::NotLeader => return Ok(Some(row(Message::NotLeader, slot("current_slot", self.current_slot)?))),
+            Kind::Forged => {
                 return Ok(Some(Content::Forged {
                     block: hash("hash", self.hash)?,
                     slot: slot("slot", self.slot)?,
@@ -305,36 +266,36 @@ impl<'a> Fields<'a> {
                     previous: self.prev_hash.map(|value| hash("prev_hash", Some(value))).transpose()?,
                 }));
             }
-            Line::Transaction(message) => return Ok(Some(Content::Row(message, Body::Transactions(Transactions::default())))),
-            Line::Extended => {
+            Kind::Transaction(message) => return Ok(Some(Content::Row(message, Body::Transactions(Transactions::default())))),
+            Kind::Extended => {
                 let (block, slot) = tip(rest)?;
                 return Ok(Some(Content::Extended { block, slot }));
             }
-            Line::RolledBack => return Ok(Some(Content::RolledBack)),
-            Line::Header => On::Header { slot: slot("slot", self.slot)? },
-            Line::PeerTip => On::PeerTip { slot: slot("slot", self.slot)?, block_no: number("block_number", self.block_number)? },
-            Line::HeadersRolledBack => On::RolledBack,
-            Line::Asked => {
+            Kind::RolledBack => return Ok(Some(Content::RolledBack)),
+            Kind::Header => On::Header { slot: slot("slot", self.slot)? },
+            Kind::PeerTip => On::PeerTip { slot: slot("slot", self.slot)?, block_no: number("block_number", self.block_number)? },
+            Kind::HeadersRolledBack => On::RolledBack,
+            Kind::Asked => {
                 let (first, last) = range(rest)?;
                 On::Asked { first, last }
             }
-            Line::AskedOtherwise => On::AskedOtherwise,
-            Line::Started => On::Started,
-            Line::Returned => On::Returned,
-            Line::Done => On::Done,
-            Line::Offered => On::Offered {
+            Kind::AskedOtherwise => On::AskedOtherwise,
+            Kind::Started => On::Started,
+            Kind::Returned => On::Returned,
+            Kind::Done => On::Done,
+            Kind::Offered => On::Offered {
                 block: hash_of_base64("tip_hash", self.tip_hash)?,
                 slot: slot("tip_slot", self.tip_slot)?,
                 block_no: number("tip_block_number", self.tip_block_number)?,
                 size_bytes: count("block_size", self.block_size)?,
             },
-            Line::OfferedLess => On::OfferedLess,
-            Line::AtTip => On::AtTip,
-            Line::Sent => match sent(rest)? {
+            Kind::OfferedLess => On::OfferedLess,
+            Kind::AtTip => On::AtTip,
+            Kind::Sent => match sent(rest)? {
                 Some(sent) => sent,
                 None => return Ok(None),
             },
-            Line::Closed => On::Closed,
+            Kind::Closed => On::Closed,
         };
         let name = string(self.connection_id.ok_or(Reason::Missing("connection_id"))?).ok_or(Reason::Wrong("connection_id"))?;
         Ok(ends(name).map(|_| Content::Of(name, on)))

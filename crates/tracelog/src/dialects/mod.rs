@@ -9,7 +9,11 @@ mod cardano_node;
 mod dialect;
 #[cfg(feature = "ingest")]
 mod dingo;
+#[cfg(feature = "ingest")]
+mod dugite;
 mod entry;
+#[cfg(feature = "ingest")]
+mod parts;
 
 pub use cardano_node::read_line;
 #[cfg(feature = "ingest")]

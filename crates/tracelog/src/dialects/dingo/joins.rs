@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use super::{Content, Hash, On, Part, Point, ends};
 use crate::dialects::entry::Entry;
+use crate::dialects::parts::At;
 use crate::messages::{Block, Body, Connection, Message};
 
 /// Most connections that are followed at once, headers of all of them together, ranges asked for on each, and own blocks: far more than a node has.
@@ -23,13 +24,6 @@ pub(super) struct Joins {
     numbers: HashMap<Hash, i64>,
     tip: Option<i64>,
     rolled_back: bool,
-}
-
-/// A line that waits: its time and its place.
-#[derive(Clone, Copy)]
-struct At {
-    ts_ns: i64,
-    place: i64,
 }
 
 /// A connection: what was received and asked for on it, and what was offered.
@@ -82,7 +76,7 @@ impl Joins {
     pub(super) fn take<E>(&mut self, part: &Part<'_>, place: i64, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
         let at = At { ts_ns: part.ts_ns, place };
         match &part.content {
-            Content::Row(message, body) => give(&entry(at, *message, *body), place),
+            Content::Row(message, body) => give(&at.entry(*message, *body), place),
             &Content::Forged { block, slot, block_no, previous } => self.forged(at, block, slot, block_no, previous, &mut give),
             &Content::Extended { block, slot } => self.extended(at, block, slot, &mut give),
             Content::RolledBack => {
@@ -122,7 +116,7 @@ impl Joins {
         if let Some(block_no) = block_no {
             self.number(block, block_no);
         }
-        give(&entry(at, Message::Forged, Body::Block(Block { block, slot: Some(slot), block_no, previous, ..Block::default() })), at.place)
+        give(&at.entry(Message::Forged, Body::Block(Block { block, slot: Some(slot), block_no, previous, ..Block::default() })), at.place)
     }
 
     fn extended<E>(&mut self, at: At, block: &[u8], slot: i64, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
@@ -135,7 +129,7 @@ impl Joins {
                 own.adopted = Some((at, length));
                 if own.size_bytes.is_some() { own.give(give) } else { Ok(()) }
             }
-            _ => give(&entry(at, message, Body::Block(Block { block, slot: Some(slot), length, ..Block::default() })), at.place),
+            _ => give(&at.entry(message, Body::Block(Block { block, slot: Some(slot), length, ..Block::default() })), at.place),
         }
     }
 
@@ -155,7 +149,7 @@ impl Joins {
             self.number(block, *block_no);
             self.size(block, *size_bytes, give)?;
             let body = Block { block, slot: Some(*slot), block_no: Some(*block_no), connection, ..Block::default() };
-            return give(&entry(at, Message::Sending, Body::Block(body)), at.place);
+            return give(&at.entry(Message::Sending, Body::Block(body)), at.place);
         }
         if self.connections.len() == MOST_CONNECTIONS && !self.connections.contains_key(name) {
             self.connections.clear();
@@ -181,10 +175,10 @@ impl Joins {
                         self.number(block, block_no);
                     }
                     let body = Block { block, slot: Some(header.slot), block_no: header.block_no, connection, ..Block::default() };
-                    give(&entry(header.at, Message::Header, Body::Block(body)), header.at.place)?;
+                    give(&header.at.entry(Message::Header, Body::Block(body)), header.at.place)?;
                 }
                 let body = Block { block: last.1, length, connection, ..Block::default() };
-                return give(&entry(at, Message::Requested, Body::Block(body)), at.place);
+                return give(&at.entry(Message::Requested, Body::Block(body)), at.place);
             }
             // Which blocks these answers have isn't read: they must not count as those of a range.
             On::AskedOtherwise => peer.asked.clear(),
@@ -223,7 +217,7 @@ impl Joins {
                 if let Some(Offered { at, block, slot, block_no, size_bytes }) = peer.offered.take() {
                     self.size(&block, size_bytes, give)?;
                     let body = Block { block: &block, slot: Some(slot), block_no: Some(block_no), connection, ..Block::default() };
-                    return give(&entry(at, Message::Announced, Body::Block(body)), at.place);
+                    return give(&at.entry(Message::Announced, Body::Block(body)), at.place);
                 }
             }
             On::Closed | On::Sent { .. } => {}
@@ -313,14 +307,10 @@ impl Own {
     fn give<E>(&self, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
         let Some((at, length)) = self.adopted else { return Ok(()) };
         let body = Block { block: &self.block, slot: Some(self.slot), size_bytes: self.size_bytes, length, ..Block::default() };
-        give(&entry(at, Message::SelfAdopted, Body::Block(body)), at.place)
+        give(&at.entry(Message::SelfAdopted, Body::Block(body)), at.place)
     }
 }
 
 fn fetched<'a>(at: At, block: &'a [u8], connection: Option<Connection<'a>>) -> Entry<'a> {
-    entry(at, Message::Fetched, Body::Block(Block { block, connection, ..Block::default() }))
-}
-
-fn entry(at: At, message: Message, body: Body<'_>) -> Entry<'_> {
-    Entry { ts_ns: at.ts_ns, host: None, thread: None, message, body }
+    at.entry(Message::Fetched, Body::Block(Block { block, connection, ..Block::default() }))
 }

@@ -1,0 +1,202 @@
+//! Rows of several lines, put together in the order of the lines: a block's hash by its slot, and the size of an own block.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{Content, Named, Part};
+use crate::dialects::entry::Entry;
+use crate::dialects::parts::At;
+use crate::messages::{Block, Body, Message, Slot};
+
+/// Most slots, and own blocks, that are followed at once: far more than a node has between a request and the adoption of its blocks.
+pub(super) const MOST_SLOTS: usize = 10_000;
+pub(super) const MOST_OWN: usize = 100;
+
+/// Parts of rows from earlier lines that wait for the lines with the rest.
+///
+/// Lines are taken in their order; a row is given with the line that completes it, under the time and the place of its own line.
+#[derive(Default)]
+pub(super) struct Joins {
+    slots: BTreeMap<i64, OfSlot>,
+    own: VecDeque<Own>,
+}
+
+/// What the lines of a slot that have no hash tell, and the block that it is about.
+#[derive(Default)]
+struct OfSlot {
+    adopted: Adopted,
+    asked: Waiting,
+    fetched: Waiting,
+}
+
+/// The block of a slot that was adopted.
+#[derive(Default)]
+enum Adopted {
+    #[default]
+    None,
+    One(Box<[u8]>),
+    /// Two of one slot: lines without a hash may be about either.
+    Several,
+}
+
+/// A line that waits for the hash of its block.
+#[derive(Default)]
+enum Waiting {
+    #[default]
+    None,
+    /// The line, and the number in it.
+    One(At, i64),
+    /// Two lines: they may be about two blocks.
+    Several,
+}
+
+impl Waiting {
+    fn add(&mut self, at: At, number: i64) {
+        *self = if let Self::None = self { Self::One(at, number) } else { Self::Several };
+    }
+}
+
+/// A block of this node.
+struct Own {
+    block: Box<[u8]>,
+    slot: i64,
+    block_no: i64,
+    size_bytes: Option<i64>,
+    /// The line with its adoption, until its row is given.
+    adopted: Option<At>,
+    /// True once its adoption was seen.
+    is_adopted: bool,
+}
+
+impl Joins {
+    /// Takes a line, and gives the rows that it completes, each with its place.
+    pub(super) fn take<E>(&mut self, part: &Part<'_>, place: i64, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+        let at = At { ts_ns: part.ts_ns, place };
+        let of_slot = |slot| Body::Slot(Slot { slot: Some(slot), block_no: None });
+        match part.content {
+            Content::Version(version) => give(&at.entry(Message::Version, Body::Version(version)), place),
+            Content::NotLeader(slot) => give(&at.entry(Message::NotLeader, of_slot(slot)), place),
+            Content::Leader(slot) => give(&at.entry(Message::Leader, of_slot(slot)), place),
+            Content::Forged(made) => {
+                if self.own.iter().any(|own| *own.block == *made.block) {
+                    return Ok(());
+                }
+                self.add_own(made, &mut give)?;
+                give(&at.entry(Message::Forged, body(made)), place)
+            }
+            Content::OwnAdopted(made, announced) => {
+                self.own_adopted(at, made, &mut give)?;
+                if announced { give(&at.entry(Message::Announced, body(made)), place) } else { Ok(()) }
+            }
+            Content::Asked { last_slot, blocks } => {
+                self.slot(last_slot).asked.add(at, blocks);
+                Ok(())
+            }
+            Content::Fetched { slot, block_no } => {
+                self.slot(slot).fetched.add(at, block_no);
+                Ok(())
+            }
+            Content::Extended(adopted) => self.extended(at, adopted, &mut give),
+            Content::Announced { slot, block_no } => match self.slots.get(&slot).map(|of| &of.adopted) {
+                Some(Adopted::One(block)) => give(&at.entry(Message::Announced, body(Named { block, slot, block_no })), place),
+                _ => Ok(()),
+            },
+            Content::Sent { block, slot, size_bytes } => {
+                if let Some(own) = self.own.iter_mut().find(|own| *own.block == *block && own.size_bytes.is_none()) {
+                    own.size_bytes = Some(size_bytes);
+                    own.give(&mut give)?;
+                }
+                let body = Block { block, slot: Some(slot), ..Block::default() };
+                give(&at.entry(Message::Sending, Body::Block(body)), place)
+            }
+        }
+    }
+
+    /// Gives the rows that are still incomplete.
+    pub(super) fn give_rest<E>(&mut self, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+        self.own.drain(..).try_for_each(|mut own| own.give(&mut give))
+    }
+
+    /// Takes the adoption of an own block, or of one that it had received: what was asked for and received in its slot before was this one.
+    fn extended<E>(&mut self, at: At, adopted: Named<'_>, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+        if self.own.iter().any(|own| *own.block == *adopted.block) {
+            return self.own_adopted(at, adopted, give);
+        }
+        let of = self.slot(adopted.slot);
+        let (asked, fetched) = (std::mem::take(&mut of.asked), std::mem::take(&mut of.fetched));
+        of.adopt(adopted.block);
+        let Named { block, slot, block_no } = adopted;
+        if let Waiting::One(at, blocks) = asked {
+            let body = Block { block, length: Some(blocks), ..Block::default() };
+            give(&at.entry(Message::Requested, Body::Block(body)), at.place)?;
+        }
+        if let Waiting::One(at, number) = fetched
+            && number == block_no
+        {
+            let body = Block { block, slot: Some(slot), block_no: Some(number), ..Block::default() };
+            give(&at.entry(Message::Fetched, Body::Block(body)), at.place)?;
+        }
+        give(&at.entry(Message::Adopted, body(adopted)), at.place)
+    }
+
+    fn own_adopted<E>(&mut self, at: At, made: Named<'_>, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+        if !self.own.iter().any(|own| *own.block == *made.block) {
+            self.add_own(made, give)?;
+        }
+        self.slot(made.slot).adopt(made.block);
+        match self.own.iter_mut().find(|own| *own.block == *made.block) {
+            Some(own) if !own.is_adopted => {
+                (own.adopted, own.is_adopted) = (Some(at), true);
+                if own.size_bytes.is_some() { own.give(give) } else { Ok(()) }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn add_own<E>(&mut self, made: Named<'_>, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+        if self.own.len() == MOST_OWN
+            && let Some(mut oldest) = self.own.pop_front()
+        {
+            oldest.give(give)?;
+        }
+        let Named { block, slot, block_no } = made;
+        self.own.push_back(Own { block: block.into(), slot, block_no, size_bytes: None, adopted: None, is_adopted: false });
+        Ok(())
+    }
+
+    fn slot(&mut self, slot: i64) -> &mut OfSlot {
+        if self.slots.len() == MOST_SLOTS && !self.slots.contains_key(&slot) {
+            self.slots.pop_first();
+        }
+        self.slots.entry(slot).or_default()
+    }
+
+    /// Returns whether no more waits than may.
+    #[cfg(test)]
+    pub(super) fn is_within_bounds(&self) -> bool {
+        self.slots.len() <= MOST_SLOTS && self.own.len() <= MOST_OWN
+    }
+}
+
+impl OfSlot {
+    fn adopt(&mut self, block: &[u8]) {
+        match &self.adopted {
+            Adopted::None => self.adopted = Adopted::One(block.into()),
+            Adopted::One(known) if **known == *block => {}
+            _ => self.adopted = Adopted::Several,
+        }
+    }
+}
+
+impl Own {
+    /// Gives the row of its adoption, where it waits.
+    fn give<E>(&mut self, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+        let Some(at) = self.adopted.take() else { return Ok(()) };
+        let (slot, block_no) = (Some(self.slot), Some(self.block_no));
+        let body = Block { block: &self.block, slot, block_no, size_bytes: self.size_bytes, ..Block::default() };
+        give(&at.entry(Message::SelfAdopted, Body::Block(body)), at.place)
+    }
+}
+
+fn body(named: Named<'_>) -> Body<'_> {
+    Body::Block(Block { block: named.block, slot: Some(named.slot), block_no: Some(named.block_no), ..Block::default() })
+}

@@ -298,3 +298,7 @@ def test_hosts_are_known_by_their_addresses() -> None:
     assert of(("a", "10.0.0.1:1", "x:1"), ("b", "10.0.0.1:1", "x:1"), ("c", "x:1", "10.0.0.1:1")) == ["c", "c", None]
     # A host is not its own peer.
     assert of(("a", "h:1", "h:1")) == [None]
+    # One that doesn't log its own end, as Dugite, is known by where it listens.
+    unnamed = [Connection("a", None, "10.0.0.2:3001"), Connection("b", "10.0.0.2:3001", "10.0.0.1:50123")]
+    assert peers(unnamed) == ["b", None]
+    assert peers(unnamed, {"a": "10.0.0.1:3001"}) == ["b", "a"]

@@ -49,6 +49,7 @@ class Plant(msgspec.Struct, frozen=True, kw_only=True):
         held: The share of its work on a block after which a host passes it on: 1 where it adopts it first, 0 where it passes it on at once.
         process: Standard deviation of what a host's process of a round adds to all its adoptions.
         day: Of what a round adds to all.
+        producers: How many hosts forge and aren't swapped; 0 where all forge and are.
     """
 
     hosts: int = 5
@@ -61,6 +62,7 @@ class Plant(msgspec.Struct, frozen=True, kw_only=True):
     held: float = 1.0
     process: float = 0.001
     day: float = 0.03
+    producers: int = 0
 
 
 def beds_hosts(count: int) -> list[Host]:
@@ -84,9 +86,11 @@ def rounds_of(plant: Plant, seed: int) -> Iterator[dict[str, pa.Table]]:
     draws = np.random.default_rng([27, seed])
     cluster = _cluster(draws, plant)
     for number in range(1, plant.rounds + 1):
-        ran = halves(cluster.hosts, NAMES, seed, number)
+        stays = {host.name: NAMES[0] for host in cluster.hosts[: plant.producers]}
+        ran = halves(cluster.hosts[plant.producers :], NAMES, seed, number) | stays
         tables = _tables(draws, plant, cluster, ran, draws.normal(0, plant.day))
-        yield {**tables, "host_nodes": pa.table({"host": list(ran), "name": list(ran.values())})}
+        placed = {"host": list(ran), "name": list(ran.values()), "stays": [host in stays for host in ran]}
+        yield {**tables, "host_nodes": pa.table(placed)}
 
 
 def straight(rounds: Iterable[Mapping[str, pa.Table]], *, senders_known: bool = True) -> Swapped:
@@ -157,7 +161,7 @@ def _tables(
     hosts, own = cluster.hosts, cluster.own
     delayed = np.array([ran[host.name] == NAMES[1] for host in hosts])
     of_process = draws.normal(0, plant.process, plant.hosts)
-    forgers = draws.integers(0, plant.hosts, plant.blocks)
+    forgers = draws.integers(0, plant.producers or plant.hosts, plant.blocks)
     forged = 0.1 + day + draws.exponential(0.03, plant.blocks) + plant.forge * delayed[forgers] + own[forgers]
     late = 0.03 + own + plant.adopt * delayed + of_process
     rows = []

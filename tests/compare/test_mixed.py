@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from slotmark.benches.cluster.live.placing import halves
@@ -66,6 +67,33 @@ def test_what_is_planted_is_found_by_the_hosts_that_it_is_on(delayed: Sequence[R
     assert "a host in a round is the unit" in text
     assert comparison.decision is not None
     assert comparison.decision.answer == "hold"
+
+
+def test_hosts_that_forge_may_stay_where_others_swap(tmp_path: Path) -> None:
+    """Two hosts forge in all rounds; four follow and swap. What is of forging isn't compared, and isn't waited for by the decision."""
+    few = Plant(hosts=6, producers=2, neighbours=3.0)
+    for adopt, answer in ((0.02, "hold"), (0.0, "ship")):
+        comparison = compare([session(tmp_path / answer, msgspec.structs.replace(few, adopt=adopt, forge=adopt), 4)])
+        found = {row.metric.id: row.differences[0] for row in comparison.rows}
+        assert found.keys() == {"host_adopted", "memory"}
+        adopted = found["host_adopted"]
+        assert adopted is not None
+        assert adopted.delta is not None
+        assert adopted.delta.low <= adopt <= adopted.delta.high
+        assert comparison.decision is not None
+        assert comparison.decision.answer == answer, comparison.decision.line
+        (warning,) = (one for one in comparison.warnings if one.kind == "mixed_cluster")
+        assert "Of hosts that were not swapped, and not compared: Forging." in warning.text
+
+
+def test_a_host_that_stays_without_a_record_of_it_was_forgotten(tmp_path: Path) -> None:
+    runs = session(tmp_path, Plant(hosts=6, producers=2, neighbours=3.0), 4)
+    for run in runs:
+        (table,) = (run.path / "tables").glob("host_nodes*")
+        file = table if table.is_file() else next(table.iterdir())
+        pq.write_table(pq.read_table(file).drop_columns(["stays"]), file)
+    with pytest.raises(ComparisonError, match="node-0 ran 'usual' in both"):
+        compare([runs])
 
 
 def test_the_columns_that_are_shown_agree_with_the_difference(tmp_path: Path) -> None:

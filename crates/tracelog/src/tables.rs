@@ -196,7 +196,8 @@ impl Rows {
                 let event = self.event(entry.message);
                 let block = self.strings.id(block);
                 let previous = previous.map_or(NO_WORD, |hash| self.strings.id(hash));
-                let (local, remote) = connection.map_or((NO_WORD, NO_WORD), |ends| (self.address(ends.local), self.address(ends.remote)));
+                let local = connection.and_then(|ends| ends.local).map_or(NO_WORD, |end| self.address(end));
+                let remote = connection.map_or(NO_WORD, |ends| self.address(ends.remote));
                 let (slot, block_no, size_bytes, length) = (number(slot), number(block_no), number(size_bytes), number(length));
                 let row = BlockRow { host, ts_ns, event, block, slot, block_no, previous, size_bytes, length, local, remote, place };
                 self.blocks.push(row, &self.strings)

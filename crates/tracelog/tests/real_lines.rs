@@ -72,7 +72,8 @@ fn both_ends_of_a_connection_are_read_in_all_forms() {
         let seen = read_line(line.as_bytes()).unwrap();
         let Some(Entry { body: Body::Block(block), .. }) = seen.entry else { panic!("{line}") };
         block.connection.map(|ends| {
-            [ends.local, ends.remote].map(|end| format!("{} {}", String::from_utf8_lossy(end.host), String::from_utf8_lossy(end.port)))
+            [ends.local.unwrap(), ends.remote]
+                .map(|end| format!("{} {}", String::from_utf8_lossy(end.host), String::from_utf8_lossy(end.port)))
         })
     };
     let both = Some(["10.0.0.3 42527".to_owned(), "10.0.0.1 30001".to_owned()]);

@@ -41,14 +41,14 @@ def run(
     from slotmark.benches.cluster.live.conducting import run_live
     from slotmark.cli.engines import reach_of
 
-    if not session.rounds and (len(session.nodes) > 1 or session.resume or session.mixed):
+    if not session.rounds and (len(session.in_turns) > 1 or session.resume or session.mixed):
         raise ArgumentError("several --node, --mixed and --resume go with --rounds: give the number of rounds.")
     reach = reach_of(engine, insecure=insecure_ray)
     noted = [warnings.insecure_ray()] if insecure_ray else []
     if session.rounds:
         _run_in_turns(session, reach, noted)
         return
-    request = msgspec.structs.replace(session.each, node=next(iter(session.nodes.values()), ""))
+    request = msgspec.structs.replace(session.each, node=next(iter(session.in_turns.values()), ""), relay=session.relay)
     with _progress() as show:
         live = run_live(request, show, talk.remark, reach=reach, noted=noted)
     ingested = live.ingested
@@ -66,7 +66,8 @@ def run(
 def _run_in_turns(session: Session, reach: "Reach | None", noted: "Sequence[warnings.Warning]") -> None:
     from slotmark.benches.cluster.live.turns import run_in_turns
 
-    nodes, mixed, out = session.nodes, session.mixed, session.each.out
+    mixed, out = session.mixed, session.each.out
+    nodes = session.nodes if mixed else session.in_turns
     if len(nodes) < 2 or (mixed and len(nodes) > 2):
         raise ArgumentError(
             f"{'--mixed' if mixed else '--rounds'}: expected two --node{'' if mixed else ' or more'}, with names: --node a='…' --node b='…'."

@@ -11,7 +11,7 @@ from slotmark.compare.decision import Found, decide
 from slotmark.compare.earlier import Source, prior_of
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
-from slotmark.compare.mixed import both_sides, differs_by_place, entry, mixed_rounds, who_ran
+from slotmark.compare.mixed import both_sides, differs_by_place, entry, is_of_staying, mixed_rounds, who_ran
 from slotmark.compare.paired_runs import LEAST, whole_rounds
 from slotmark.compare.policy import Policy
 from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank
@@ -217,9 +217,11 @@ def _mixed_comparison(
     every = with_margins(policy.applied([*entries.metrics, *mixed.metric]), margins)
     metrics = [metric for metric in every if differs_by_place(metric, mixed)]
     left = [metric.name for metric in every if metric not in metrics and metric.rank == "decisive"]
-    work = _Work(len(metrics), progress)
     with ExitStack() as stack:
         (analyses,) = analyses_of(stack, [runs], filters)
+        stay = [metric for metric in metrics if is_of_staying(metric, mixed, analyses, ran)]
+        metrics = [metric for metric in metrics if metric not in stay]
+        work = _Work(len(metrics), progress)
         sides = both_sides(runs, *analysed([Side("", runs[0].manifest)], [analyses]))
         found_entries = []
         for metric in metrics:
@@ -230,6 +232,8 @@ def _mixed_comparison(
     rows, tests = judged(found_entries, confidence, comparisons)
     baseline, *candidates = with_warnings(sides, [*of_run, []], [])
     what = f" {listed(left)} are of the whole run and not compared." if left else ""
+    if names := [metric.name for metric in stay if metric.rank == "decisive"]:
+        what += f" Of {mixed.place}s that were not swapped, and not compared: {listed(names)}."
     remarks = [*left_out, *entries.warnings_if_known("mixed_cluster", left=what)]
     found = Found(
         baseline=baseline,

@@ -1,5 +1,6 @@
 """Two targets that shared the hosts of one cluster and swapped them from round to round, compared by hosts in rounds. docs/method.md has the model."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -27,6 +28,9 @@ from slotmark.warnings import ENOUGH_RUNS, Warning
 
 OVER = "mixed rounds"
 """The words for what intervals are over."""
+
+STAYS = "stays"
+"""The column of a place that runs one and the same in all rounds of its session, and isn't swapped."""
 
 Ran = Mapping[str, str]
 """Host to the name of what it ran in a round."""
@@ -80,6 +84,7 @@ def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
         ComparisonError: A run lacks the record, a host ran neither of the two, or hosts weren't swapped from a round to the next.
     """
     found: list[Ran] = []
+    staying: set[str] = set()
     for run in runs:
         if mixed.ran not in run.manifest.tables:
             raise ComparisonError(
@@ -87,6 +92,8 @@ def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
             )
         table = run.table(mixed.ran)
         of_run = dict(zip(table[mixed.place].to_pylist(), table["name"].to_pylist(), strict=True))
+        if STAYS in table.column_names:
+            staying |= {place for place, stays in zip(of_run, table[STAYS].to_pylist(), strict=True) if stays}
         if wrong := sorted(set(of_run.values()) - {*run.manifest.mixed}):
             raise ComparisonError(
                 f"{run.place}: by its table '{mixed.ran}' a {mixed.place} ran '{wrong[0]}', which is neither of {' and '.join(run.manifest.mixed)}."
@@ -97,7 +104,7 @@ def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
     ):
         same_session = first.manifest.session == run.manifest.session
         if same_session and run.manifest.round == first.manifest.round + 1 and run.manifest.round % 2 == 0:
-            stayed = sorted(host for host in after if before.get(host) == after[host])
+            stayed = sorted(host for host in after.keys() - staying if before.get(host) == after[host])
             if stayed or set(before) != set(after):
                 what = (
                     f"{stayed[0]} ran '{after[stayed[0]]}' in both" if stayed else f"the two have other {mixed.place}s"
@@ -114,6 +121,19 @@ def differs_by_place(metric: Metric, mixed: Mixed) -> bool:
     return traits_of(metric.estimator).means_of_runs and (
         mixed.place in metric.grain or (metric.relation == mixed.forged and metric.grain == (mixed.key,))
     )
+
+
+def is_of_staying(metric: Metric, mixed: Mixed, analyses: Sequence[Analysis], ran: Sequence[Ran]) -> bool:
+    """Returns whether a metric has values of places alone that weren't swapped, as one of forging where only relays were."""
+    if mixed.place in metric.grain:
+        return False
+    ran_by = defaultdict[str, set[str]](set)
+    for of_round in ran:
+        for place, name in of_round.items():
+            ran_by[place].add(name)
+    rows = [analysis.named_samples(metric.id).rows for analysis in analyses]
+    forgers = {place for of_run in rows for place in of_run[mixed.forger].cast(pa.string()).unique().to_pylist()}
+    return bool(forgers) and all(len(ran_by[place]) < 2 for place in forgers)
 
 
 class _Values(msgspec.Struct, frozen=True):

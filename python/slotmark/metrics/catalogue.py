@@ -127,7 +127,7 @@ class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         place: The key column with the place, as ``host``.
-        ran: The table that has what each place ran, in columns named as ``place`` and ``name``.
+        ran: The table that has what each place ran, in columns named as ``place`` and ``name``, and in ``stays`` whether a place isn't swapped.
         key: The key column of what a place makes, as a block.
         forger: The name of the column beside that key with the place that made it.
         forged: The relation whose metrics by that key are of the place that made it.

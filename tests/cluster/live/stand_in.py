@@ -171,10 +171,22 @@ def step_alone(slot: int, number: int) -> None:
         say("ChainDB.AddBlockEvent.AddedToCurrentChain", kind="AddedToCurrentChain", newtip=f"{block}@{slot}")
 
 
-def say_as_dugite(text: str, **fields: Any) -> None:
-    """One line of a node whose log ingest doesn't read, with the time of now."""
-    line = {"timestamp": now(), "level": "INFO", "fields": {"message": text} | fields, "target": "dugite_node::node"}
+def say_as_dugite(text: str, node: str = "dugite_node", **fields: Any) -> None:
+    """One line of a Dugite, or of a node whose log ingest doesn't read, with the time of now."""
+    line = {"timestamp": now(), "level": "INFO", "fields": {"message": text} | fields, "target": f"{node}::node"}
     print(json.dumps(line, separators=(",", ":")), flush=True)
+
+
+def step_of_dugite(slot: int) -> None:
+    """The lines that a host that only follows logs in a slot, as Dugite does."""
+    if slot % 2 == 0:
+        of, peer = {"slot": slot, "block": slot // 2}, f"127.0.0.1:{FIRST_PORT}"
+        say_as_dugite(
+            "BlockFetch: active fetcher, downloading blocks", addr=peer, count=1, first_slot=slot, last_slot=slot
+        )
+        say_as_dugite("BlockFetch: block decoded", addr=peer, slot=slot, block_no=slot // 2)
+        say_as_dugite("Chain extended", **of, txs=0, hash=block_hash(slot))
+        say_as_dugite("live-tip: announced block to peers", **of)
 
 
 def end(_number: int, _frame: FrameType | None) -> None:
@@ -199,6 +211,7 @@ def main() -> None:
     parser.add_argument("--astray", type=int, help="the host that is of another network")
     parser.add_argument("--alone", type=int, help="the host that follows only its own blocks")
     parser.add_argument("--unheard", action="store_true", help="log in a form that ingest doesn't know")
+    parser.add_argument("--dugite", action="store_true", help="log as Dugite does, and only follow")
     parser.add_argument("--prepared", type=Path, help="a file that is there before it starts")
     parser.add_argument(
         "--eats", action="store_true", help="take memory from the start, and not only once a file named `eat` is there"
@@ -210,7 +223,7 @@ def main() -> None:
     number = given.port - FIRST_PORT
     assert given.prepared is None or given.prepared.read_text() == "prepared\n"
     assert json.loads(given.topology.read_bytes())
-    assert given.shelley_kes_key.is_file()
+    assert given.shelley_kes_key is None or given.shelley_kes_key.is_file()
     config = json.loads(given.config.read_bytes())
     genesis = json.loads((given.config.parent / config["ShelleyGenesisFile"]).read_bytes())
     signal.signal(signal.SIGINT, signal.SIG_IGN if number == given.stays else end)
@@ -222,7 +235,9 @@ def main() -> None:
     if given.deaf != number:
         listen(given.address, given.port, given.magic + (given.astray == number))
     if given.unheard:
-        say_as_dugite("ready to follow")
+        say_as_dugite("ready to follow", "another_node")
+    elif given.dugite:
+        say_as_dugite("Dugite Cardano Node starting, ready to follow", version="1.1.0-alpha")
     elif not given.mute:
         if IS_DINGO:
             say_as_dingo("version: 0.70.1 (commit abcdef0123)")
@@ -243,7 +258,9 @@ def main() -> None:
             done = slot
             if slot >= 0 and given.unheard:
                 if slot % 2 == 0:
-                    say_as_dugite("Chain extended", slot=slot, txs=0, hash=block_hash(slot))
+                    say_as_dugite("Chain extended", "another_node", slot=slot, txs=0, hash=block_hash(slot))
+            elif slot >= 0 and given.dugite:
+                step_of_dugite(slot)
             elif slot >= 0 and given.alone == number:
                 step_alone(slot, number)
             elif slot >= 0:

@@ -86,6 +86,16 @@ def test_dingo_gets_its_settings_from_the_environment(monkeypatch: pytest.Monkey
     )
 
 
+def test_dugite_only_follows() -> None:
+    node = shipped("dugite")
+    words = node.command(host_places(RELAY, RELAY.host_addr, 42), producer=False)
+    assert words[:2] == ["dugite-node", "run"]
+    assert words[words.index("--metrics-port") + 1] == "32002"
+    assert node.recipe.roles == ("relay",)
+    for other in ("slotmark", "cardano-node", "dingo"):
+        assert shipped(other).recipe.roles == ("producer", "relay")
+
+
 HASH = "aa191b63d73fc4b0cf531be2f9630c9f4097819a4bf772a233c4da99076ce7a0"
 
 
@@ -102,9 +112,14 @@ HASH = "aa191b63d73fc4b0cf531be2f9630c9f4097819a4bf772a233c4da99076ce7a0"
             f'{{"time":"2026-11-21T20:08:40.020627194Z","level":"INFO","msg":"chain extended, new tip: {HASH} at slot 7",'
             '"component":"ledger","source":"forged"}',
         ),
+        (
+            "dugite",
+            '{"timestamp":"2026-04-21T20:08:40.020627Z","level":"INFO","fields":{"message":"Chain extended","slot":7,"block":3,"txs":0,'
+            f'"hash":"{HASH}"}},"target":"dugite_node::node"}}',
+        ),
     ],
 )
-def test_a_tip_is_found_in_a_line_of_a_real_log_when_it_is_whole(name: str, line: str, tmp_path: Path) -> None:
+def test_a_tip_is_found_in_a_line_of_a_log_when_it_is_whole(name: str, line: str, tmp_path: Path) -> None:
     recipe = shipped(name).recipe
     path = tmp_path / "stdout"
     path.write_text(line[:-30])

@@ -10,8 +10,10 @@ import pytest
 from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.placing import halves
 from slotmark.compare import compare
+from slotmark.metrics import Analysis
 from slotmark.run import open_run
 from tests.cluster.live.machine import stand_in_recipe
+from tests.cluster.live.test_nodes import shipped
 from tests.conftest import slotmark
 
 HOSTS = 2
@@ -112,6 +114,57 @@ def test_two_nodes_share_a_cluster_and_swap_their_hosts(bed: Path, tmp_path: Pat
     printed = slotmark("compare", ",".join(str(run.path) for run in runs), "-o", tmp_path / "report")
     assert printed.returncode == 0, printed.stderr
     assert "Adoption by a host" in (tmp_path / "report" / "report.md").read_text()
+
+
+def test_a_node_for_hosts_without_a_pool(tmp_path: Path) -> None:
+    """It logs as Dugite does, and runs on these alone: on all of them, or on half of them in each round, while the others stay."""
+    node = str(stand_in_recipe(tmp_path, 1))
+    follower = tmp_path / "follower"
+    shutil.copytree(tmp_path / "stand-in", follower)
+    file = follower / "node.toml"
+    recipe = (
+        file.read_text()
+        .replace('"--hosts"', '"--dugite", "--hosts"')
+        .replace("ready =", 'roles = ["relay"]\nready =', 1)
+    )
+    tip = shipped("dugite").recipe.tip
+    file.write_text("\n".join(f"tip = '{tip}'" if "tip =" in line else line for line in recipe.splitlines()))
+    for name, pools in (("bed", 1), ("producers", 3)):
+        size = ("--hosts", "3", "--set", f"pools={pools}")
+        made = slotmark("cluster", "create", "value-only-5", *size, "-o", tmp_path / name)
+        assert made.returncode == 0, made.stderr
+    bed, out = tmp_path / "bed", tmp_path / "runs"
+    for given, said in (
+        (("--node", str(follower)), "node-0 has a pool, and follower is for hosts without one"),
+        (("--node", f"{node}=relay", "--node", f"{follower}=relay"), "two nodes for hosts without a pool"),
+    ):
+        done = slotmark("cluster", "run", bed, *given, "-o", out, *OPTIONS)
+        assert done.returncode == 2
+        assert said in done.stderr.splitlines()[-1]
+    nodes = ("--node", node, "--node", f"{follower}=relay")
+    none = slotmark("cluster", "run", tmp_path / "producers", *nodes, "-o", out, *OPTIONS)
+    assert none.returncode == 2
+    assert "all hosts have a pool" in none.stderr.splitlines()[-1]
+    assert not out.exists()
+    one = slotmark("cluster", "run", bed, *nodes, "-o", out / "one", *OPTIONS)
+    assert one.returncode == 0, one.stderr
+    ran = [(row["name"], row["stays"]) for row in open_run(out / "one").table("host_nodes").to_pylist()]
+    assert ran == [("stand-in", False), ("follower", False), ("follower", False)]
+    run = open_run(out / "one")
+    assert [row["node"] for row in run.table("hosts").to_pylist()] == ["cardano-node", "dugite", "dugite"]
+    assert {(row["host"], row["peer"]) for row in run.table("connections").to_pylist()} == {
+        ("node-1", "node-0"),
+        ("node-2", "node-0"),
+    }
+    with Analysis(run) as analysis:
+        assert {host for _, host in analysis.samples("host_adopted").of("")} >= {"node-1", "node-2"}
+    mixed = slotmark("cluster", "run", bed, *nodes, "--mixed", "--rounds", "2", "-o", out, *OPTIONS)
+    assert mixed.returncode == 0, mixed.stderr
+    rounds = [open_run(path).table("host_nodes").to_pylist() for path in mixed.stdout.splitlines()]
+    assert [[row["stays"] for row in rows] for rows in rounds] == [[True, False, False]] * 2
+    assert [rows[0]["name"] for rows in rounds] == ["stand-in"] * 2
+    assert [{row["name"] for row in rows[1:]} for rows in rounds] == [{"stand-in", "follower"}] * 2
+    assert rounds[0][1]["name"] == rounds[1][2]["name"] != rounds[0][2]["name"]
 
 
 def test_makes_that_cannot_follow_each_other_are_named(bed: Path, tmp_path: Path) -> None:

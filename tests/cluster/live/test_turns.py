@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.benches.cluster.live.plan import Request, Session
+from slotmark.benches.cluster.live.plan import Named, Request, Session
 from slotmark.benches.cluster.live.turns import runs_of
 from slotmark.compare import compare
 from slotmark.measure.session import FILE
@@ -42,7 +42,7 @@ def until(what: str, condition: Callable[[], object]) -> None:
 def test_the_order_turns_round_from_one_round_to_the_next_and_is_drawn_by_the_seed(tmp_path: Path) -> None:
     def order(seed: int) -> list[str]:
         each = Request(bed=tmp_path, seconds=1, out=tmp_path, ready_within_s=1, grace_s=1, seed=seed)
-        session = Session(nodes={"a": "x", "b": "y"}, rounds=4, each=each)
+        session = Session(nodes={"a": Named("x"), "b": Named("y")}, rounds=4, each=each)
         return [run.out.name for number in range(1, 5) for run in runs_of(session, number)]
 
     orders = {"".join(name[0] for name in order(seed)) for seed in range(1, 20)}

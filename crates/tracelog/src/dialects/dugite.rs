@@ -25,7 +25,7 @@ use parquet::errors::ParquetError;
 use super::dialect::{Dialect, Reader, Taker, has_keys};
 use super::parts::{self, name_of, read_parts};
 use crate::json::{Cursor, Value, is_text};
-use crate::messages::{Version, count, hash, number, slot, string};
+use crate::messages::{Connection, Version, connected_to, count, hash, number, slot, string};
 use crate::reader::Line;
 use crate::reason::Reason;
 use crate::time::line_time;
@@ -113,10 +113,12 @@ enum Content<'a> {
     Asked {
         last_slot: i64,
         blocks: i64,
+        peer: Option<Connection<'a>>,
     },
     Fetched {
         slot: i64,
         block_no: i64,
+        peer: Option<Connection<'a>>,
     },
     Extended(Named<'a>),
     Announced {
@@ -197,6 +199,7 @@ fn kind_of(text: &[u8]) -> Option<(&'static str, Kind)> {
 #[derive(Default)]
 struct Fields<'a> {
     message: Option<Value<'a>>,
+    addr: Option<Value<'a>>,
     version: Option<Value<'a>>,
     slot: Option<Value<'a>>,
     block: Option<Value<'a>>,
@@ -213,6 +216,7 @@ impl<'a> Fields<'a> {
     fn take(&mut self, key: &[u8], value: Value<'a>) {
         let field = match key {
             b"message" => &mut self.message,
+            b"addr" => &mut self.addr,
             b"version" => &mut self.version,
             b"slot" => &mut self.slot,
             b"block" => &mut self.block,
@@ -231,6 +235,7 @@ impl<'a> Fields<'a> {
     fn read(&self, kind: Kind) -> Result<Content<'a>, Reason> {
         let at = || slot("slot", self.slot);
         let named = || Ok::<_, Reason>(Named { block: hash("hash", self.hash)?, slot: at()?, block_no: number("block", self.block)? });
+        let peer = self.addr.and_then(string).and_then(connected_to);
         Ok(match kind {
             Kind::Version => {
                 let version = string(self.version.ok_or(Reason::Missing("version"))?).ok_or(Reason::Wrong("version"))?;
@@ -245,8 +250,8 @@ impl<'a> Fields<'a> {
             }),
             Kind::OwnAnnounced => Content::OwnAdopted(named()?, true),
             Kind::OwnAlone => Content::OwnAdopted(named()?, false),
-            Kind::Asked => Content::Asked { last_slot: slot("last_slot", self.last_slot)?, blocks: count("count", self.count)? },
-            Kind::Fetched => Content::Fetched { slot: at()?, block_no: number("block_no", self.block_no)? },
+            Kind::Asked => Content::Asked { last_slot: slot("last_slot", self.last_slot)?, blocks: count("count", self.count)?, peer },
+            Kind::Fetched => Content::Fetched { slot: at()?, block_no: number("block_no", self.block_no)?, peer },
             Kind::Extended => Content::Extended(named()?),
             Kind::Announced => Content::Announced { slot: at()?, block_no: number("block", self.block)? },
             Kind::Sent => Content::Sent { block: hash("hash", self.hash)?, slot: at()?, size_bytes: count("cbor_len", self.cbor_len)? },

@@ -52,8 +52,8 @@ pub struct Block<'a> {
 /// The two addresses of a message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Connection<'a> {
-    /// The node's own end.
-    pub local: Address<'a>,
+    /// The node's own end; None where the line doesn't have it.
+    pub local: Option<Address<'a>>,
     /// The peer's.
     pub remote: Address<'a>,
 }

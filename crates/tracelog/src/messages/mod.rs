@@ -34,7 +34,7 @@ use names::Names;
 pub(crate) use values::RESOURCES;
 pub(crate) use values::string;
 #[cfg(feature = "ingest")]
-pub(crate) use values::{connected, count, hash, number, slot};
+pub(crate) use values::{connected, connected_to, count, hash, number, slot};
 
 use crate::json::Value;
 use crate::reason::Reason;

@@ -263,7 +263,7 @@ pub(super) fn connection<'a>(_: &'static str, value: Option<Value<'a>>) -> Resul
         }
         Ok::<(), Reason>(())
     });
-    let ends = local.zip(remote).map(|(local, remote)| Connection { local, remote });
+    let ends = local.zip(remote).map(|(local, remote)| Connection { local: Some(local), remote });
     Ok(read.ok().and(both.or(ends)))
 }
 
@@ -275,11 +275,18 @@ fn both_ends<'a>(text: &'a [u8]) -> Option<Connection<'a>> {
 
 /// A connection, out of its two ends, each `HOST:PORT`.
 pub(crate) fn connected<'a>(local: &'a [u8], remote: &'a [u8]) -> Option<Connection<'a>> {
-    let end = |text: &'a [u8]| {
-        let colon = text.iter().rposition(|&byte| byte == b':')?;
-        checked(&text[..colon], &text[colon + 1..])
-    };
-    Some(Connection { local: end(local)?, remote: end(remote)? })
+    Some(Connection { local: Some(end(local)?), remote: end(remote)? })
+}
+
+/// A connection of which only the peer's end is known, `HOST:PORT`.
+pub(crate) fn connected_to(remote: &[u8]) -> Option<Connection<'_>> {
+    Some(Connection { local: None, remote: end(remote)? })
+}
+
+/// `HOST:PORT`.
+fn end(text: &[u8]) -> Option<Address<'_>> {
+    let colon = text.iter().rposition(|&byte| byte == b':')?;
+    checked(&text[..colon], &text[colon + 1..])
 }
 
 /// `"addr": …, "port": …`, the members of an object.

@@ -27,7 +27,7 @@ class Clocks(msgspec.Struct, frozen=True):
     """The clocks of a cluster's hosts, from the logs.
 
     Attributes:
-        connections: One row per host and connection: ``host``, ``local``, ``remote``, ``peer`` (null where it isn't known), ``messages``.
+        connections: One row per host and connection: ``host``, ``local`` (null where the log doesn't have it), ``remote``, ``peer`` (null where it isn't known), ``messages``.
         least_differences: One row a sender and receiver: ``sender``, ``receiver``, ``least_ns``, ``messages``.
         clocks: One row per host: ``host``, ``offset_ns``, ``low_ns``, ``high_ns`` (null where not known), ``is_reference``, ``correction_ns``.
         warnings: The warnings on them.
@@ -48,7 +48,9 @@ class Clocks(msgspec.Struct, frozen=True):
         }
 
 
-def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, correct: bool) -> Clocks:
+def look_at_clocks(
+    tables: Path, hosts: Sequence[str], limit_ms: float, *, correct: bool, listening: Mapping[str, str] = {}
+) -> Clocks:
     """Finds the hosts at both ends of all connections, and estimates how far their clocks are apart.
 
     Args:
@@ -56,6 +58,7 @@ def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, corre
         hosts: Those of which there is a row, sorted.
         limit_ms: A clock that is farther than this from the reference is warned of.
         correct: Whether the times of such a host are to be read as the estimate has them. The tables stay as they were logged.
+        listening: Where hosts listen, as far as that is known besides the logs: host to ``10.0.0.1:3001``.
     """
     folder = tables / "block_events"
     files = sorted(folder.iterdir())
@@ -66,10 +69,10 @@ def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, corre
         database.execute("SET enable_external_access = false")
         database.execute(f"CREATE VIEW block_events AS FROM {parquet_files(files)}")
         known = database.sql(
-            "SELECT host, local, remote, COUNT(*) AS messages FROM block_events WHERE local IS NOT NULL GROUP BY ALL ORDER BY ALL"
+            "SELECT host, local, remote, COUNT(*) AS messages FROM block_events WHERE remote IS NOT NULL GROUP BY ALL ORDER BY ALL"
         ).to_arrow_table()
         ends = [Connection(row["host"], row["local"], row["remote"]) for row in known.to_pylist()]
-        known_peers = peers(ends)
+        known_peers = peers(ends, listening)
         connections = known.add_column(3, "peer", pa.array(known_peers, pa.string()))
         database.register(
             "connections", _numbered(ends, known_peers, {host: number for number, host in enumerate(hosts)})

@@ -41,6 +41,7 @@ class MeasuredHere(msgspec.Struct, frozen=True):
         session: What runs measured in turns share; empty where it is of none.
         one_clock: Whether all hosts had the clock of one machine.
         clocks: Where hosts' machines compared their clocks, the least and the most that each was ahead of one of them, in ns.
+        listening: Host to where it listens, as ``10.0.0.1:3001``.
     """
 
     machine: MachineFacts
@@ -52,6 +53,7 @@ class MeasuredHere(msgspec.Struct, frozen=True):
     session: str = ""
     one_clock: bool = True
     clocks: Mapping[str, tuple[int, int]] = {}
+    listening: Mapping[str, str] = {}
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +107,7 @@ def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
         [host.host for host in ingested.hosts if host.kept],
         cluster.clock_limit_ms,
         correct=cluster.correct_clocks,
+        listening=cluster.here.listening if cluster.here else {},
     )
     for name, table in found.tables.items():
         writer.table(name, table)

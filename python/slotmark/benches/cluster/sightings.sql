@@ -3,7 +3,7 @@
 -- Numbers, since names and hashes take several times as long to group by.
 WITH blocks AS (
     SELECT block, CAST(ROW_NUMBER() OVER () AS INTEGER) AS number
-    FROM (SELECT DISTINCT block FROM block_events WHERE local IS NOT NULL)
+    FROM (SELECT DISTINCT block FROM block_events WHERE remote IS NOT NULL)
 )
 
 SELECT
@@ -17,6 +17,6 @@ SELECT
     CASE WHEN COUNT(*) FILTER (event.event = 'fetched') = 1 THEN MIN(event.ts_ns) FILTER (event.event = 'fetched') END AS fetched_ns
 FROM block_events AS event
 INNER JOIN connections AS connection
-    ON connection.host = event.host AND connection.local = event.local AND connection.remote = event.remote
+    ON connection.host = event.host AND connection.local IS NOT DISTINCT FROM event.local AND connection.remote = event.remote
 INNER JOIN blocks AS block ON block.block = event.block
 GROUP BY connection.host_no, connection.peer_no, block.number

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::{Content, Named, Part};
 use crate::dialects::entry::Entry;
 use crate::dialects::parts::At;
-use crate::messages::{Block, Body, Message, Slot};
+use crate::messages::{Address, Block, Body, Connection, Message, Slot};
 
 /// Most slots, and own blocks, that are followed at once: far more than a node has between a request and the adoption of its blocks.
 pub(super) const MOST_SLOTS: usize = 10_000;
@@ -20,7 +20,7 @@ pub(super) struct Joins {
     own: VecDeque<Own>,
 }
 
-/// What the lines of a slot that have no hash tell, and the block that it is about.
+/// Lines of a slot that have no hash, and the block that was adopted there.
 #[derive(Default)]
 struct OfSlot {
     adopted: Adopted,
@@ -43,15 +43,28 @@ enum Adopted {
 enum Waiting {
     #[default]
     None,
-    /// The line, and the number in it.
-    One(At, i64),
+    /// The line, the number in it, and the peer's end.
+    One(At, i64, Option<End>),
     /// Two lines: they may be about two blocks.
     Several,
 }
 
 impl Waiting {
-    fn add(&mut self, at: At, number: i64) {
-        *self = if let Self::None = self { Self::One(at, number) } else { Self::Several };
+    fn add(&mut self, at: At, number: i64, peer: Option<Connection<'_>>) {
+        let end = |Connection { remote, .. }| End { host: remote.host.into(), port: remote.port.into() };
+        *self = if let Self::None = self { Self::One(at, number, peer.map(end)) } else { Self::Several };
+    }
+}
+
+/// The peer's end of a connection.
+struct End {
+    host: Box<[u8]>,
+    port: Box<[u8]>,
+}
+
+impl End {
+    fn connection(&self) -> Connection<'_> {
+        Connection { local: None, remote: Address { host: &self.host, port: &self.port } }
     }
 }
 
@@ -87,12 +100,12 @@ impl Joins {
                 self.own_adopted(at, made, &mut give)?;
                 if announced { give(&at.entry(Message::Announced, body(made)), place) } else { Ok(()) }
             }
-            Content::Asked { last_slot, blocks } => {
-                self.slot(last_slot).asked.add(at, blocks);
+            Content::Asked { last_slot, blocks, peer } => {
+                self.slot(last_slot).asked.add(at, blocks, peer);
                 Ok(())
             }
-            Content::Fetched { slot, block_no } => {
-                self.slot(slot).fetched.add(at, block_no);
+            Content::Fetched { slot, block_no, peer } => {
+                self.slot(slot).fetched.add(at, block_no, peer);
                 Ok(())
             }
             Content::Extended(adopted) => self.extended(at, adopted, &mut give),
@@ -125,14 +138,16 @@ impl Joins {
         let (asked, fetched) = (std::mem::take(&mut of.asked), std::mem::take(&mut of.fetched));
         of.adopt(adopted.block);
         let Named { block, slot, block_no } = adopted;
-        if let Waiting::One(at, blocks) = asked {
-            let body = Block { block, length: Some(blocks), ..Block::default() };
+        if let Waiting::One(at, blocks, peer) = &asked {
+            let connection = peer.as_ref().map(End::connection);
+            let body = Block { block, length: Some(*blocks), connection, ..Block::default() };
             give(&at.entry(Message::Requested, Body::Block(body)), at.place)?;
         }
-        if let Waiting::One(at, number) = fetched
-            && number == block_no
+        if let Waiting::One(at, number, peer) = &fetched
+            && *number == block_no
         {
-            let body = Block { block, slot: Some(slot), block_no: Some(number), ..Block::default() };
+            let connection = peer.as_ref().map(End::connection);
+            let body = Block { block, slot: Some(slot), block_no: Some(block_no), connection, ..Block::default() };
             give(&at.entry(Message::Fetched, Body::Block(body)), at.place)?;
         }
         give(&at.entry(Message::Adopted, body(adopted)), at.place)

@@ -132,6 +132,7 @@ class Cluster:
     Attributes:
         loaded: What became of the workload; None before its end, or without one.
         warnings: What happened that readers of figures must know.
+        places: Where each host listens, as ``10.0.0.1:3001``.
     """
 
     def __init__(
@@ -146,7 +147,7 @@ class Cluster:
         self._request, self._bed = request, bed
         self._named = request.node or listed(list(dict.fromkeys(one.given for one in site.placed.values())))
         self._of = {host: one.node for host, one in site.placed.items()}
-        self._places = {host.name: f"{site.addresses[host.name]}:{host.port}" for host in bed.hosts}
+        self.places = {host.name: f"{site.addresses[host.name]}:{host.port}" for host in bed.hosts}
         self._start_s, self._machines, self._folders = start_s, site.machines, site.folders
         self._output = listed(site.output)
         self._on_progress, self._on_remark = on_progress, on_remark
@@ -249,7 +250,7 @@ class Cluster:
 
     def _ask_all(self) -> None:
         """Asks all nodes for a handshake, as other nodes do. TargetError where one doesn't listen, or is of another network."""
-        places = {name: self._places[name] for name in self._running}
+        places = {name: self.places[name] for name in self._running}
         self._machines.call(self._first, Part.ask, places, min(LIMIT_S, self._request.ready_within_s / 2))
         self._until(
             lambda: "asking all hosts for a handshake",

@@ -245,8 +245,13 @@ def _measured_here(
     found += own.warnings
     observed |= own.observed
     tables = {**_of_machines(sampled), **own.tables}
-    if request.sides or hosts_file(request).is_file() or any(one.limits for one in site.placed.values()):
-        tables["host_nodes"] = host_nodes(site.placed)
+    if (
+        request.sides
+        or request.relay
+        or hosts_file(request).is_file()
+        or any(one.limits for one in site.placed.values())
+    ):
+        tables["host_nodes"] = host_nodes(site.placed, request.staying)
     if loaded:
         tables |= loaded.tables
         observed |= loaded.outcome
@@ -262,6 +267,7 @@ def _measured_here(
         session,
         one_clock=len(sampled) == 1,
         clocks={host: (one.low_ns, one.high_ns) for host, one in own.clocks.items()},
+        listening=cluster.places,
     )
 
 

@@ -35,6 +35,10 @@ PLACES = (
 """Names that may stand in braces in a command or an environment; ``magic`` is the network's, ``port_2000`` is the host's port and 2000, ``prepared`` what ``prepare`` makes."""
 
 
+Role = Literal["producer", "relay"]
+"""The part of a host in a bed: with a pool, or without."""
+
+
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A ``node.toml``.
 
@@ -48,6 +52,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         producer: More words, for a host with a pool.
         environment: Variables beside slotmark's own.
         producer_environment: More of them, for a host with a pool.
+        roles: What a host may be that it runs on.
         backends: By the name of a backend, what of the host's configuration chooses it.
     """
 
@@ -59,6 +64,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     producer: list[str] = []
     environment: dict[str, str] = {}
     producer_environment: dict[str, str] = {}
+    roles: tuple[Role, ...] = ("producer", "relay")
     backends: dict[str, dict[str, Any]] = {}
 
 
@@ -160,6 +166,7 @@ def _read(file: Path) -> Recipe:
     unknown = {place for text in texts for place in re.findall(r"\{(\w+)\}", text)} - set(PLACES)
     for wrong, what in (
         (not recipe.command, "command is empty"),
+        (not recipe.roles, "roles is empty"),
         (set(groups) != {"hash", "slot"}, "tip hasn't the groups hash and slot"),
         ((recipe.ready == "log") != bool(recipe.ready_text), "ready_text goes with ready = 'log'"),
         (

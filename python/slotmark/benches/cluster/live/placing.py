@@ -3,7 +3,7 @@
 import os
 import random
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ SCHEMA = pa.schema(
         ("memory_bytes", pa.int64()),
         ("cpus", pa.float64()),
         ("processors", pa.string()),
+        ("stays", pa.bool_()),
     ]
 )
 """Table ``host_nodes``: docs/tables.md."""
@@ -76,12 +77,14 @@ class Asked(msgspec.Struct, frozen=True):
         given: The node of ``--node``, or of the host's side; empty where none is named.
         side: The side of a mixed cluster; empty in others.
         where: What errors name.
+        producer: Whether the host has a pool.
     """
 
     wanted: Wanted
     given: str
     side: str
     where: str
+    producer: bool
 
 
 def asked(request: Request, bed: Bed) -> dict[str, Asked]:
@@ -94,23 +97,35 @@ def asked(request: Request, bed: Bed) -> dict[str, Asked]:
     file = hosts_file(request)
     choices = _choices(file, bed) if file.is_file() or request.hosts else {}
     every = choices.get(ALL, Wanted()).over(Wanted(memory=request.memory, cpus=request.cpus))
+    if request.relay:
+        hosts_without_pool(bed, request.bed)
     found = {}
     for host in bed.hosts:
         own = choices.get(host.name, Wanted()).over(every)
         side = request.sides.get(host.name, "")
-        given = request.nodes[side] if side else request.node
+        relay = request.relay if host.pool is None else ""
+        given = request.nodes[side] if side else relay or request.node
         if own.node and given:
             raise BedError(
                 f"{file}: {host.name} has a node, and --node names one too. Leave --node out, or node in the file."
             )
         where = f"{file}: {host.name}" if file.is_file() else f"--memory, --cpus: {host.name}"
-        found[host.name] = Asked(own, given, side, where)
+        found[host.name] = Asked(own, given, side, where, host.pool is not None)
     return found
 
 
 def hosts_file(request: Request) -> Path:
     """The file of hosts that a run goes by, where it is there."""
     return request.hosts or request.bed / FILE
+
+
+def hosts_without_pool(bed: Bed, folder: Path) -> list[Host]:
+    """The relays of a bed. BedError where it has none."""
+    if relays := [host for host in bed.hosts if host.pool is None]:
+        return relays
+    raise BedError(
+        f"{folder}: all hosts have a pool, and --node names a node for hosts without. Make a bed with fewer pools: `cluster create … --set pools=1`."
+    )
 
 
 def _choices(file: Path, bed: Bed) -> dict[str, Wanted]:
@@ -132,7 +147,7 @@ def place(hosts: Mapping[str, Asked]) -> dict[str, Placed]:
         ArgumentError: The memory isn't a size, or out of bounds.
         PlatformError: Nothing can be limited on this machine.
     """
-    placed = {name: _placed(one.wanted, one.given, one.side, one.where) for name, one in hosts.items()}
+    placed = {name: _placed(name, one) for name, one in hosts.items()}
     tried: dict[Limits, str] = {}
     for name, one in placed.items():
         tried.setdefault(one.limits, hosts[name].where)
@@ -141,9 +156,15 @@ def place(hosts: Mapping[str, Asked]) -> dict[str, Placed]:
     return placed
 
 
-def _placed(choice: Wanted, given: str, side: str, where: str) -> Placed:
-    words = " ".join([choice.node or given or DEFAULT, *map(shlex.quote, choice.arguments)])
+def _placed(host: str, asked: Asked) -> Placed:
+    choice, where = asked.wanted, asked.where
+    words = " ".join([choice.node or asked.given or DEFAULT, *map(shlex.quote, choice.arguments)])
     node = resolve_node(words)
+    if asked.producer and "producer" not in node.recipe.roles:
+        raise TargetError(
+            f"--node {node.name}: {host} has a pool, and {node.name} is for hosts without one (its roles, in node.toml). Name it as --node {node.name}=relay "
+            "beside the node of hosts with a pool, in a bed with fewer pools: `cluster create … --set pools=1`."
+        )
     if choice.backend and choice.backend not in node.recipe.backends:
         there = f"it has {listed(sorted(node.recipe.backends))}" if node.recipe.backends else "its node.toml has none"
         raise TargetError(
@@ -155,7 +176,7 @@ def _placed(choice: Wanted, given: str, side: str, where: str) -> Placed:
             f"{where}: this machine has no processor {listed(list(map(str, missing)))}, only {listed(list(map(str, usable)))}. Name those."
         )
     return Placed(
-        name=side or node.name,
+        name=asked.side or node.name,
         given=words,
         node=node,
         settings=node.recipe.backends.get(choice.backend, {}),
@@ -181,8 +202,8 @@ def limits_of(placed: Mapping[str, Placed]) -> dict[str, object]:
     return {"memory limit": listed(sorted(set(sizes))), "processors limit": listed(sorted(set(cpus)))}
 
 
-def host_nodes(placed: Mapping[str, Placed]) -> pa.Table:
-    """A row per host: what it ran. Of :data:`SCHEMA`."""
+def host_nodes(placed: Mapping[str, Placed], staying: Collection[str]) -> pa.Table:
+    """A row per host: what it ran, and whether it ran that in all rounds of a mixed session. Of :data:`SCHEMA`."""
     return pa.Table.from_pylist(
         [
             {
@@ -193,6 +214,7 @@ def host_nodes(placed: Mapping[str, Placed]) -> pa.Table:
                 "memory_bytes": one.limits.memory_bytes,
                 "cpus": one.limits.cpus,
                 "processors": ",".join(map(str, one.processors)) or None,
+                "stays": host in staying,
             }
             for host, one in placed.items()
         ],

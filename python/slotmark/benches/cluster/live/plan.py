@@ -70,18 +70,39 @@ def _cpus(option: str, text: str) -> float:
     return number
 
 
-def _nodes(option: str, given: Sequence[str]) -> dict[str, str]:
+RELAY = "relay"
+"""A node with this behind ``=`` runs on hosts without a pool alone."""
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A node that was named.
+
+    Attributes:
+        node: As of ``resolve_node``.
+        relay: Whether it runs on hosts without a pool alone.
+    """
+
+    node: str
+    relay: bool = False
+
+
+def _nodes(option: str, given: Sequence[str]) -> dict[str, Named]:
     """The nodes by name: what stands before ``=``, or what the node is called by itself. ArgumentError where two have one name."""
-    found: dict[str, str] = {}
+    found: dict[str, Named] = {}
     for text in given:
         name, equals, node = text.partition("=")
-        if not equals or not re.fullmatch(r"[\w.-]*", name):
+        relay = node == RELAY
+        if relay:
+            name, node = resolve_node(name).name, name
+        elif not equals or not re.fullmatch(r"[\w.-]*", name):
             name, node = resolve_node(text).name, text
         if not name or name.startswith("."):
             raise ArgumentError(f"{option} '{text}': expected NAME='NODE', with a name that can be a folder's.")
         if name in found:
             raise ArgumentError(f"{option} '{text}': '{name}' is there twice. Name each as NAME='NODE'.")
-        found[name] = node
+        if relay and any(one.relay for one in found.values()):
+            raise ArgumentError(f"{option} '{text}': two nodes for hosts without a pool. Name one of them.")
+        found[name] = Named(node, relay)
     return found
 
 
@@ -92,9 +113,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         node: As of ``resolve_node``; empty for what the bed's hosts.toml names, or our own.
         start_within_s: Between the start of the nodes and slot 0; 0 for the time that this number of nodes is given.
         ready_within_s: Time that nodes may take until they answer, and then until they agree on a block; before that, the time for their preparation.
+        relay: The node of hosts without a pool, where it is another one; empty for the same.
         turn: Which run of a session it is; None where it stands alone.
         nodes: Nodes of a mixed cluster: name to node, in place of ``node``.
         sides: Sides of a mixed cluster: host to the name of its node.
+        staying: Hosts of a mixed cluster that aren't swapped.
     """
 
     bed: Annotated[Path, Option("A folder that `cluster create` made.", "BED", argument=True)]
@@ -171,9 +194,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         "stop"
     )
     node: str = ""
+    relay: str = ""
     turn: Turn | None = None
     nodes: Mapping[str, str] = {}
     sides: Mapping[str, str] = {}
+    staying: Collection[str] = ()
 
     @property
     def logs(self) -> Path:
@@ -188,7 +213,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         each: What every run is asked; its ``out`` is the folder that run folders are made in, its ``seed`` decides the order too.
-        nodes: What takes turns: name to node, as of ``resolve_node``.
+        nodes: What takes turns, is mixed, or runs on hosts without a pool, by name.
         rounds: How many; each node runs once in each. 0 for one run by itself.
         mixed: Whether two nodes share the hosts of one run per round, and swap them in the next, in place of a run each.
         resume: Whether to go on with the session there that was cut.
@@ -196,9 +221,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     each: Request
     nodes: Annotated[
-        Mapping[str, str],
+        Mapping[str, Named],
         Option(
-            "slotmark (the default), cardano-node, dingo, a folder with a node.toml, or a command like cardano-node; again for more that take turns or are mixed.",
+            "slotmark (the default), cardano-node, dingo, dugite, a folder with a node.toml, or a command like cardano-node; again for more that take turns or are mixed. NODE=relay: for hosts without a pool.",
             "[NAME=]NODE",
             ("--node",),
             parse=_nodes,
@@ -225,6 +250,16 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Option("Go on with the rounds in -o that were cut: those that are finished are kept.", after="mixed"),
     ] = False
+
+    @property
+    def in_turns(self) -> dict[str, str]:
+        """Name to node of those that take turns: all but the one for hosts without a pool."""
+        return {name: one.node for name, one in self.nodes.items() if not one.relay}
+
+    @property
+    def relay(self) -> str:
+        """The node for hosts without a pool; empty where none is named."""
+        return next((one.node for one in self.nodes.values() if one.relay), "")
 
 
 GENERATOR = "generator"

@@ -12,8 +12,8 @@ from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.cluster import Progress
 from slotmark.benches.cluster.live.conducting import LiveRun, run_live, survey
 from slotmark.benches.cluster.live.elsewhere import Reach
-from slotmark.benches.cluster.live.placing import halves, hosts_file
-from slotmark.benches.cluster.live.plan import Request, Session, Turn
+from slotmark.benches.cluster.live.placing import halves, hosts_file, hosts_without_pool
+from slotmark.benches.cluster.live.plan import RELAY, Request, Session, Turn
 from slotmark.errors import LogError, TargetError
 from slotmark.measure import session as sessions
 from slotmark.places import folder_of
@@ -107,7 +107,9 @@ def run_in_turns(
 def _asked(session: Session, network: str, machines: Mapping[str, MachineFacts]) -> Iterator[tuple[str, str]]:
     """Yields a session's settings and machines but for the first host's, in words: the same for one that is resumed."""
     each, file = session.each, hosts_file(session.each)
-    yield from ((f"node {name}", node) for name, node in session.nodes.items())
+    yield from (
+        (f"node {name}", f"{one.node}{f' as {RELAY}' if one.relay else ''}") for name, one in session.nodes.items()
+    )
     yield "the bed", f"{each.bed.resolve()}, {digest_of(each.bed / 'bed.json')}"
     yield "--rounds", str(session.rounds)
     yield "--mixed", str(session.mixed)
@@ -124,23 +126,29 @@ def _asked(session: Session, network: str, machines: Mapping[str, MachineFacts])
 def runs_of(session: Session, number: int) -> list[Request]:
     """The runs of a round in their order: drawn by the seed, and turned round from one round to the next, as A B, B A; of a mixed session one."""
     if session.mixed:
-        names = list(session.nodes)
+        names, bed = list(session.nodes), read_bed(session.each.bed)
+        swapping = hosts_without_pool(bed, session.each.bed) if session.relay else bed.hosts
+        halved = halves(swapping, names, session.each.seed, number)
+        staying = {host.name: next(iter(session.in_turns)) for host in bed.hosts if host.name not in halved}
         mixed = msgspec.structs.replace(
             session.each,
             node="",
-            nodes=session.nodes,
-            sides=halves(read_bed(session.each.bed).hosts, names, session.each.seed, number),
+            nodes={name: one.node for name, one in session.nodes.items()},
+            sides={host.name: (halved | staying)[host.name] for host in bed.hosts},
+            staying=tuple(staying),
             out=session.each.out / f"{MIXED}-{number}",
             seed=session.each.seed + number - 1,
             turn=Turn("", number, " and ".join(names)),
         )
         return [mixed]
-    names = sorted(session.nodes)
+    nodes = session.in_turns
+    names = sorted(nodes)
     random.Random(session.each.seed).shuffle(names)
     return [
         msgspec.structs.replace(
             session.each,
-            node=session.nodes[name],
+            node=nodes[name],
+            relay=session.relay,
             out=session.each.out / f"{name}-{number}",
             seed=session.each.seed + number - 1,
             turn=Turn("", number, name),

@@ -11,6 +11,6 @@ SELECT
     MIN(CASE WHEN event.event = 'fetched' THEN event.ts_ns END) AS fetched_ts_ns
 FROM block_events AS event
 INNER JOIN connections AS connection
-    ON connection.host = event.host AND connection.local = event.local AND connection.remote = event.remote
+    ON connection.host = event.host AND connection.local IS NOT DISTINCT FROM event.local AND connection.remote = event.remote
 WHERE connection.peer IS NOT NULL
 GROUP BY ALL

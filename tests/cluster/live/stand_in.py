@@ -171,7 +171,7 @@ def step_alone(slot: int, number: int) -> None:
         say("ChainDB.AddBlockEvent.AddedToCurrentChain", kind="AddedToCurrentChain", newtip=f"{block}@{slot}")
 
 
-def say_as_dugite(text: str, node: str = "dugite_node", **fields: Any) -> None:
+def say_as_dugite(text: str, node: str = "dugite_node", /, **fields: Any) -> None:
     """One line of a Dugite, or of a node whose log ingest doesn't read, with the time of now."""
     line = {"timestamp": now(), "level": "INFO", "fields": {"message": text} | fields, "target": f"{node}::node"}
     print(json.dumps(line, separators=(",", ":")), flush=True)

@@ -63,6 +63,22 @@ def test_versions_and_settings_are_targets_with_names(with_config: list[str], tm
     assert open_run(tmp_path / "runs" / "new").manifest.target.toolchain == "ghc-9.6"
 
 
+def test_blocks_that_are_known_to_be_valid_are_reapplied(with_config: list[str], tmp_path: Path) -> None:
+    program = db_analyser(tmp_path / "bin", "2026")
+    words = (*with_config, "--rounds", "1", "--reapply")
+    targets = ("--target", f"one={program}", "--target", f"two={program} --reapply --lsm")
+    made = slotmark(*words, *targets)
+    assert made.returncode == 0, made.stderr
+    for name in ("one", "two"):
+        manifest = open_run(tmp_path / "runs" / name).manifest
+        assert str(manifest.parameters["target command"]).count("--reapply") == 1
+        assert manifest.workload["mode"] == "reapplication"
+    without = db_analyser(tmp_path / "without", "2026", HELP["2026"].replace("--reapply", "--again"))
+    refused = slotmark(*words, "--target", f"one={without}")
+    assert refused.returncode == 2
+    assert "its --help shows no --reapply" in refused.stderr
+
+
 def test_the_configuration_stands_beside_the_genesis(small_chain: Path, tmp_path: Path) -> None:
     program = db_analyser(tmp_path / "bin", "2026")
     words = ("ledger", "run", "--chain", small_chain, "--blocks", "5", "--rounds", "1", "-o", tmp_path / "runs")

@@ -140,6 +140,34 @@ def test_any_command_is_a_target(small_chain: Path, tmp_path: Path) -> None:
     assert compared.returncode == 0, compared.stderr
 
 
+def test_reapplied_blocks_end_with_the_same_set_and_are_other_work(small_chain: Path, tmp_path: Path) -> None:
+    given = (
+        "--genesis",
+        str(small_chain / "genesis" / "shelley-genesis.json"),
+        "--backend",
+        "memory,lmdb",
+        "--rounds",
+        "1",
+    )
+    phases, digests = {}, set()
+    for name, more in (("full", ()), ("again", ("--reapply",))):
+        made = slotmark(*arguments(small_chain, tmp_path / name, *given, *more))
+        assert made.returncode == 0, made.stderr
+        for store in ("memory", "lmdb"):
+            run = open_run(tmp_path / name / store)
+            digests |= set(run.table("processes")["digest"].to_pylist())
+            phases[name, store] = run.manifest.workload["totals"].partition(": ")[2].split(", ")
+            assert run.manifest.workload.get("mode") == ("reapplication" if more else None)
+    assert len(digests) == 1
+    checks = {"header_check", "phase_one", "phase_two"}
+    for store in ("memory", "lmdb"):
+        assert checks <= set(phases["full", store])
+        assert phases["again", store] == [phase for phase in phases["full", store] if phase not in checks]
+    compared = slotmark("compare", tmp_path / "full" / "memory", tmp_path / "again" / "memory")
+    assert compared.returncode == 2
+    assert "did different work" in compared.stderr
+
+
 def test_our_engines_sources_are_the_chain_and_the_genesis_files_that_it_reads(
     small_chain: Path, tmp_path: Path
 ) -> None:

@@ -37,13 +37,16 @@ struct Arguments {
     /// Number of blocks, from the chain's first one on; all by default.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     blocks: Option<u64>,
+    /// Check no header and no transaction, as a node does with blocks that it has checked before.
+    #[arg(long, conflicts_with = "prepare")]
+    reapply: bool,
 }
 
 fn main() -> ExitCode {
-    let Arguments { chain, out, backend, state, prepare: _, prepared, genesis, flush_every, blocks } = Arguments::parse();
+    let Arguments { chain, out, backend, state, prepare: _, prepared, genesis, flush_every, blocks, reapply } = Arguments::parse();
     let done = match (backend, state, &genesis) {
         (Some(backend), Some(state), _) => {
-            replay(&Settings { chain, genesis, prepared, backend, state, flush_every, blocks }, &out).map(|_| ())
+            replay(&Settings { chain, genesis, prepared, backend, state, flush_every, blocks, reapply }, &out).map(|_| ())
         }
         (_, _, Some(genesis)) => prepare(&chain, genesis, blocks, &out),
         _ => unreachable!("clap requires them"),

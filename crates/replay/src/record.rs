@@ -7,6 +7,9 @@ use crate::resources::Used;
 /// The version of the contract.
 pub const CONTRACT: u32 = 1;
 
+/// The mode of a replay that checks nothing, in db-analyser's word.
+pub const REAPPLICATION: &str = "reapplication";
+
 /// The first line: what the process is.
 #[derive(Debug, Serialize)]
 pub struct Process {
@@ -22,6 +25,9 @@ pub struct Process {
     pub backend: &'static str,
     /// The library and version of that store.
     pub store: String,
+    /// [`REAPPLICATION`] where nothing is checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<&'static str>,
     /// The phases that are timed, in order.
     pub phases: Vec<&'static str>,
     /// Outputs that were there before the first block.

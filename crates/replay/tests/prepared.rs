@@ -22,6 +22,7 @@ fn a_damaged_file_is_refused_with_one_line() {
         state: folder.path().join("state"),
         flush_every: 100,
         blocks: Some(4),
+        reapply: false,
     };
     let whole = fs::read(&prepared).unwrap();
     assert_eq!(replay(&settings, &out).unwrap().missing, 0);

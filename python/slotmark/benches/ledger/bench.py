@@ -159,9 +159,16 @@ def programs_of(request: Request, blocks: Blocks) -> list[Program]:
         config=node_config(request.config, request.genesis),
         after=int(blocks.slots[request.skip - 1]) if request.skip else None,
         blocks=None if request.blocks is None else request.blocks - request.skip,
+        reapply=request.reapply,
     )
     return [
-        *engines(request.backends, genesis=request.genesis, blocks=request.blocks, flush_every=request.flush_every),
+        *engines(
+            request.backends,
+            genesis=request.genesis,
+            blocks=request.blocks,
+            flush_every=request.flush_every,
+            reapply=request.reapply,
+        ),
         *commands(request.targets, work),
     ]
 

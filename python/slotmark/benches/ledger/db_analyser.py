@@ -29,6 +29,9 @@ NEEDED = ("--db", "--benchmark-ledger-ops", "--out-file", "--config")
 SET_HERE = ("--db", "--benchmark-ledger-ops", "--out-file", "--analyse-from", "--num-blocks-to-process")
 """Flags that follow from what is asked for, and can't be given with the target."""
 
+REAPPLY = "--reapply"
+"""The flag for blocks that are known to be valid."""
+
 _COMMAND = "cardano"
 _FLAG = re.compile(r"(?<![\w-])--[A-Za-z][\w-]*")
 _LISTED = re.compile(rf"^\s+{_COMMAND}\b", re.MULTILINE)
@@ -42,11 +45,13 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         config: The node's configuration file; None where none was given.
         after: It begins behind the block of this slot; None for the chain's first block.
         blocks: How many; None for all.
+        reapply: Whether blocks are known to be valid.
     """
 
     config: Path | None = None
     after: int | None = None
     blocks: int | None = None
+    reapply: bool = False
 
 
 class Flags(msgspec.Struct, frozen=True):
@@ -103,10 +108,12 @@ def complete(label: str, words: Sequence[str], work: Work) -> list[str]:
     _refuse_unknown(label, own, flags)
     begun = ["--analyse-from", str(work.after)] if work.after is not None else []
     ended = ["--num-blocks-to-process", str(work.blocks)] if work.blocks is not None else []
-    missing = [flag for flag in (*NEEDED, *begun[:1], *ended[:1]) if flag not in flags.known]
+    reapplied = [REAPPLY] if work.reapply and REAPPLY not in own else []
+    needed = (*NEEDED, *begun[:1], *ended[:1], *reapplied)
+    missing = [flag for flag in needed if flag not in flags.known]
     if missing:
         raise TargetError(
-            f"{label}: its --help shows no {', '.join(missing)} (looked for {', '.join((*NEEDED, *begun[:1], *ended[:1]))}; --config also behind "
+            f"{label}: its --help shows no {', '.join(missing)} (looked for {', '.join(needed)}; --config also behind "
             f"the command {_COMMAND}). Give the whole command: --target NAME='{NAME} … {{db}} … {{out}}'."
         )
     return [
@@ -116,6 +123,7 @@ def complete(label: str, words: Sequence[str], work: Work) -> list[str]:
         *begun,
         *ended,
         *("--benchmark-ledger-ops", "--out-file", "{out}"),
+        *reapplied,
         *own,
         *([_COMMAND] if flags.behind_command else []),
         *_config(label, own, work.config),

@@ -84,6 +84,7 @@ class PlanFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         rounds: Processes of each target.
         seed: Seed of the order within rounds.
         flush_every: Blocks between two flushes of our stores to disk.
+        reapply: Whether blocks are known to be valid, as ``--reapply``.
         timeout: Time limit of one process, as ``6h``.
         memory_limit: Memory limit of each process, as ``200MB``; empty for none.
         machine: What to call the machine; empty for no name.
@@ -95,6 +96,7 @@ class PlanFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rounds: _Count = 5
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**62)] = 1
     flush_every: _Count = 100
+    reapply: bool = False
     timeout: str = "6h"
     memory_limit: str = ""
     machine: str = ""

@@ -142,6 +142,7 @@ def _work(
         rounds=plan.rounds,
         seed=plan.seed,
         flush_every=plan.flush_every,
+        reapply=plan.reapply,
         timeout_s=timeout_s,
         memory_limit_bytes=memory_limit_bytes,
         out=Path(),

@@ -1,7 +1,7 @@
 """JSON lines by the contract of docs/replay.md: our own engine's, or those of any other that writes them."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -27,6 +27,7 @@ class _Process(msgspec.Struct, tag_field="record", tag="process"):
     version: str = ""
     backend: str = ""
     store: str = ""
+    mode: Literal["", "full-application", "reapplication"] = ""
     phases: list[str] = []
 
 
@@ -93,6 +94,7 @@ def read_replay(path: str, data: bytes) -> Recorded:
         facts=Facts(
             engine=f"{process.engine} {process.version}".strip(),
             backend=f"{process.backend}: {process.store}".strip(": "),
+            mode=process.mode,
             used=Used(**{name: getattr(end, name) for name in Used.__struct_fields__}),
             peak_bytes=end.peak_bytes,
         ),

@@ -30,6 +30,12 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     blocks: Annotated[int | None, Option("How many blocks, from the first one on; all by default.", least=1)] = None
     seed: SeedOption = 1
     flush_every: Annotated[int, Option("Blocks between two flushes of slotmark's stores to disk.", least=1)] = 100
+    reapply: Annotated[
+        bool,
+        Option(
+            "Blocks are known to be valid: slotmark's engine checks no header and no transaction, and db-analyser gets --reapply."
+        ),
+    ] = False
     timeout_s: Annotated[
         float, Option("Time limit of one process.", "TIME", ("--timeout",), parse=duration_s, default="6h")
     ]

@@ -45,7 +45,9 @@ class Program(msgspec.Struct, frozen=True):
         return [_PLACE.sub(lambda found: places.get(found[1], found[0]), word) for word in words]
 
 
-def engines(backends: Sequence[str], *, genesis: Path | None, blocks: int | None, flush_every: int) -> list[Program]:
+def engines(
+    backends: Sequence[str], *, genesis: Path | None, blocks: int | None, flush_every: int, reapply: bool = False
+) -> list[Program]:
     """Our engine over these stores, each called as its store or, of ``name=store``, by the name. ArgumentError where there is no such store."""
     found = []
     for text in backends:
@@ -54,6 +56,7 @@ def engines(backends: Sequence[str], *, genesis: Path | None, blocks: int | None
         before = (
             *(str(program()), "--chain", "{chain}", "--out", "{out}", "--state", "{state}", "--backend", store),
             *("--flush-every", str(flush_every)),
+            *(["--reapply"] if reapply else []),
         )
         after = ("--blocks", str(blocks)) if blocks else ()
         words, with_prepared = (*before, *after), ()

@@ -162,6 +162,7 @@ def _made(folder: Path) -> Path:
         (["live.fund=3"], "unknown field `fund`"),
         (["live.funds=many"], "Expected `int`"),
         (["live.funds=-1"], "live.funds is -1"),
+        (["live.references=-1"], "live"),
         (["utxo_entries=17000000"], "genesis.utxo_entries is 17000000: expected 0 to 16000000"),
         (["epoch_slots=100"], "genesis.epoch_slots is 100: expected 201 at least, more than 4k/f"),
     ],

@@ -3,7 +3,7 @@
 //! First each fund is split into as many outputs as are wanted, by one transaction. Transactions then spend the outputs that were
 //! made first, so that one whose inputs are still to be made is behind all those that make them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
 use rayon::prelude::*;
@@ -13,6 +13,7 @@ use slotmark_network::shelley;
 
 use crate::actions::{Action, Actor, Shares};
 use crate::address::Address;
+use crate::bed::unowned_address;
 use crate::error::SynthError;
 use crate::keys::PaymentKey;
 use crate::plutus::evaluate::{LockedOutput, probe, settle_run};
@@ -74,6 +75,33 @@ pub struct Load {
     pub seed: u64,
     /// Budget of a transaction's script.
     pub budget: Budget,
+    /// Outputs that a transaction which moves value refers to beside.
+    pub referred: Referred,
+}
+
+/// Unspent outputs that transactions refer to, drawn among those of a bed that nothing spends: looking them up is work of a node's ledger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Referred {
+    /// Number of outputs that each transaction refers to; 0 for none.
+    pub each: usize,
+    /// Number of outputs of the bed that nothing spends.
+    pub entries: u64,
+    /// The bed's seed.
+    pub seed: u64,
+}
+
+impl Referred {
+    /// Draws a transaction's outputs, all of them different.
+    fn draw(self, stream: &mut Stream) -> Vec<OutputReference> {
+        let mut drawn = BTreeSet::new();
+        while drawn.len() < self.each {
+            drawn.insert(stream.below(self.entries));
+        }
+        drawn
+            .into_iter()
+            .map(|number| OutputReference { transaction: blake2b_256(&[unowned_address(self.seed, number).bytes()]), index: 0 })
+            .collect()
+    }
 }
 
 /// A kind of transactions.
@@ -148,12 +176,23 @@ pub fn prepare(load: &Load, funds: &[Fund], progress: &mut dyn FnMut(u64, u64) -
     if funds.is_empty() || funds.len() > usize::from(u16::MAX) {
         return Err(SynthError::Plan(format!("{} funds: expected 1 to {}. Make the bed with others.", funds.len(), u16::MAX)));
     }
+    let referred = load.referred;
+    if referred.each as u64 > referred.entries {
+        let Referred { each, entries, .. } = referred;
+        return Err(SynthError::Plan(format!(
+            "{each} references to {entries} outputs: expected no more than there are. Make the bed with more utxo_entries."
+        )));
+    }
+    if referred.each > 0 && !matches!(load.kind, LoadKind::ValueOnly { .. } | LoadKind::Acting { .. }) {
+        return Err(SynthError::Plan("references beside a script: expected a workload that moves value. Leave them out.".to_owned()));
+    }
     let (wanted, mut source): (u64, Box<dyn Source + '_>) = match load.kind {
-        LoadKind::ValueOnly { inputs, outputs } if inputs > 0 && outputs > 0 => {
-            (load.transactions.saturating_mul(inputs as u64), Box::new(ValueOnly { funds, coins: VecDeque::new(), inputs, outputs }))
-        }
+        LoadKind::ValueOnly { inputs, outputs } if inputs > 0 && outputs > 0 => (
+            load.transactions.saturating_mul(inputs as u64),
+            Box::new(ValueOnly { funds, coins: VecDeque::new(), inputs, outputs, referred }),
+        ),
         LoadKind::Acting { inputs, outputs, shares } if inputs > 0 && outputs > 0 => {
-            let value = ValueOnly { funds, coins: VecDeque::new(), inputs, outputs };
+            let value = ValueOnly { funds, coins: VecDeque::new(), inputs, outputs, referred };
             (load.transactions.saturating_mul(inputs as u64), Box::new(Acting { value, actors: Vec::new(), next: 0, shares }))
         }
         LoadKind::ValueOnly { .. } | LoadKind::Acting { .. } => {
@@ -240,6 +279,7 @@ struct ValueOnly<'f> {
     coins: VecDeque<Coin>,
     inputs: usize,
     outputs: usize,
+    referred: Referred,
 }
 
 impl Source for ValueOnly<'_> {
@@ -275,6 +315,7 @@ impl ValueOnly<'_> {
         let spent: Vec<Coin> = self.coins.drain(..self.inputs).collect();
         let total: u64 = spent.iter().map(|coin| coin.lovelace).sum();
         let owners: Vec<u16> = (0..self.outputs).map(|_| stream.below(self.funds.len() as u64) as u16).collect();
+        let referred = self.referred.draw(stream);
         let mut signers: Vec<u16> = spent.iter().map(|coin| coin.fund).collect();
         signers.sort_unstable();
         signers.dedup();
@@ -289,6 +330,7 @@ impl ValueOnly<'_> {
                 outputs: outputs.collect(),
                 fee,
                 auxiliary: auxiliary.to_vec(),
+                referred: referred.clone(),
                 signers: signers.clone(),
                 ..Plan::default()
             };

@@ -87,9 +87,8 @@ pub(crate) struct Beside {
 impl Beside {
     /// Entries of the transaction's body.
     fn entries(&self) -> usize {
-        let Self { certificates, withdrawal, mint, native: _, reference, vote, proposal } = self;
-        let there =
-            [!certificates.is_empty(), withdrawal.is_some(), mint.is_some(), reference.is_some(), vote.is_some(), proposal.is_some()];
+        let Self { certificates, withdrawal, mint, native: _, reference: _, vote, proposal } = self;
+        let there = [!certificates.is_empty(), withdrawal.is_some(), mint.is_some(), vote.is_some(), proposal.is_some()];
         there.into_iter().filter(|there| *there).count()
     }
 }
@@ -104,6 +103,8 @@ pub(crate) struct Plan<'a> {
     /// Auxiliary data, encoded; empty for none.
     pub(crate) auxiliary: Vec<u8>,
     pub(crate) script: Option<ScriptSpend<'a>>,
+    /// Outputs that it refers to beside those of scripts, and spends none of: without scripts themselves, and each once.
+    pub(crate) referred: Vec<OutputReference>,
     /// Payment keys that must sign, each once.
     pub(crate) signers: Vec<u16>,
     pub(crate) beside: Beside,
@@ -155,13 +156,13 @@ impl Plan<'_> {
 
     fn body(&self) -> Vec<u8> {
         let mut body = Vec::with_capacity(320);
-        let reference = self.script.as_ref().and_then(|spend| spend.reference);
-        let script_entries = self
-            .script
-            .as_ref()
-            .map_or(0, |spend| 2 + 2 * usize::from(spend.collateral_address.is_some()) + usize::from(reference.is_some()));
-        let Beside { certificates, withdrawal, mint, native: _, reference: script_of, vote, proposal } = &self.beside;
-        let value_entries = 3 + usize::from(self.invalid_hereafter.is_some()) + usize::from(!self.auxiliary.is_empty());
+        let of_script = self.script.as_ref().and_then(|spend| spend.reference);
+        let referred: Vec<OutputReference> =
+            of_script.into_iter().chain(self.beside.reference.map(|(one, _)| one)).chain(self.referred.iter().copied()).collect();
+        let script_entries = self.script.as_ref().map_or(0, |spend| 2 + 2 * usize::from(spend.collateral_address.is_some()));
+        let Beside { certificates, withdrawal, mint, native: _, reference: _, vote, proposal } = &self.beside;
+        let there = [self.invalid_hereafter.is_some(), !self.auxiliary.is_empty(), !referred.is_empty()];
+        let value_entries = 3 + there.into_iter().filter(|there| *there).count();
         body.map(value_entries + script_entries + self.beside.entries());
         body.uint(0);
         references(&mut body, &self.inputs);
@@ -207,14 +208,10 @@ impl Plan<'_> {
                 body.uint(17);
                 body.uint(collateral);
             }
-            if let Some(reference) = reference {
-                body.uint(18);
-                references(&mut body, &[reference]);
-            }
         }
-        if let Some((reference, _)) = script_of {
+        if !referred.is_empty() {
             body.uint(18);
-            references(&mut body, &[*reference]);
+            references(&mut body, &referred);
         }
         if let Some(vote) = vote {
             body.uint(19);

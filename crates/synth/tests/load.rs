@@ -13,7 +13,7 @@ use slotmark_ledger::{EncodedOutput, Environment, Resolved, encode_output, phase
 use slotmark_network::{PLUTUS_V2_COST_MODEL, PLUTUS_V3_PLOMIN_COST_MODEL};
 use slotmark_praos::genesis::{Genesis, Ledger};
 use slotmark_synth::bed::{BED_SCHEMA, Bed, BedGenesis, BedHost};
-use slotmark_synth::load::{Fund, Load, LoadKind, SignedLoad, SignedTransaction, prepare};
+use slotmark_synth::load::{Fund, Load, LoadKind, Referred, SignedLoad, SignedTransaction, prepare};
 use slotmark_synth::{Budgets, Script, Shares, SynthError, loop_script_hash};
 
 const LOVELACE: u64 = 1_000_000_000_000;
@@ -39,6 +39,11 @@ fn unspent() -> HashMap<(Hash32, u64), EncodedOutput> {
 
 /// Returns the ledger parameters of a bed's genesis.
 fn genesis() -> Ledger {
+    genesis_with(0).ledger.expect("Alonzo's")
+}
+
+/// Returns a bed's genesis with this many outputs that nothing spends.
+fn genesis_with(utxo_entries: u64) -> Genesis {
     let folder = tempfile::tempdir().expect("a folder");
     let genesis = BedGenesis {
         network_magic: 42,
@@ -49,7 +54,7 @@ fn genesis() -> Ledger {
         max_block_body_bytes: 90_112,
         budgets: Budgets::PUBLIC,
         delegators: 1,
-        utxo_entries: 0,
+        utxo_entries,
         dreps: 0,
         funds: 1,
     };
@@ -71,7 +76,7 @@ fn genesis() -> Ledger {
         std::fs::rename(place.join(format!("genesis.{era}.json")), place.join(format!("{era}-genesis.json"))).expect("renamed");
     }
     let shelley = place.join("shelley-genesis.json");
-    Genesis::read(&shelley).expect("a genesis").ledger.expect("Alonzo's")
+    Genesis::read(&shelley).expect("a genesis")
 }
 
 /// A Conway block of one transaction, under a header of nothing.
@@ -148,7 +153,7 @@ fn apply_all<'t>(
 }
 
 fn load(kind: LoadKind, transactions: u64) -> Load {
-    Load { kind, transactions, payload_bytes: 100, seed: 1, budget: Budgets::PUBLIC.transaction }
+    Load { kind, transactions, payload_bytes: 100, seed: 1, budget: Budgets::PUBLIC.transaction, referred: Referred::default() }
 }
 
 #[test]
@@ -165,6 +170,37 @@ fn value_only_transactions_are_valid_in_their_order() {
         let ids: HashSet<_> = made.transactions.iter().map(|transaction| transaction.id).collect();
         assert_eq!(ids.len(), made.transactions.len());
     }
+}
+
+#[test]
+fn transactions_refer_to_outputs_that_the_bed_has() {
+    let mut genesis = genesis_with(50);
+    let referred = Referred { each: 5, entries: 50, seed: 1 };
+    let plan = Load { referred, ..load(LoadKind::ValueOnly { inputs: 2, outputs: 2 }, 30) };
+    let made = made(&plan).expect("a load");
+    let outputs = genesis.funds.iter().map(|(address, lovelace)| ((blake2b_256(&[address]), 0), encode_output(address, *lovelace)));
+    let mut unspent = unspent();
+    unspent.extend(outputs);
+    let of_bed = unspent.len();
+    apply_all(made.split.iter().chain(&made.transactions), &genesis.ledger.take().expect("Alonzo's"), &mut unspent);
+    let mut seen = HashSet::new();
+    for transaction in &made.transactions {
+        let bytes = block(transaction);
+        let mut decoder = Decoder::new();
+        let block = decoder.decode(&bytes).expect("a block");
+        let references = block.inputs_in(&block.transactions[0].reference_inputs).expect("inputs");
+        let ids: HashSet<Hash32> =
+            references.iter().map(|input| block.bytes[input.transaction as usize..][..32].try_into().expect("32 bytes")).collect();
+        assert_eq!(ids.len(), 5);
+        seen.extend(ids);
+    }
+    assert!(seen.len() > 45, "drawn among all of them: {} of 50 in 30 transactions", seen.len());
+    assert_eq!(seen.iter().filter(|id| unspent.contains_key(&(**id, 0))).count(), seen.len(), "none of them is spent");
+    assert!(of_bed > 54);
+    let too_many = Load { referred: Referred { each: 51, ..referred }, ..plan.clone() };
+    assert!(self::made(&too_many).expect_err("refused").to_string().contains("51 references to 50 outputs"));
+    let with_script = Load { kind: LoadKind::PlutusLoop { count: None }, ..plan };
+    assert!(self::made(&with_script).expect_err("refused").to_string().contains("references beside a script"));
 }
 
 #[test]

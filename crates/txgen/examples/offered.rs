@@ -12,7 +12,7 @@ use pallas_network::facades::PeerServer;
 use pallas_network::miniprotocols::txsubmission::Reply;
 use serde_json::json;
 use slotmark_synth::Budgets;
-use slotmark_synth::load::{Fund, Load, LoadKind, SignedTransaction, prepare};
+use slotmark_synth::load::{Fund, Load, LoadKind, Referred, SignedTransaction, prepare};
 use slotmark_txgen::{Schedule, Summary, submit};
 use tokio::net::TcpListener;
 
@@ -63,6 +63,7 @@ fn main() {
             payload_bytes: 100,
             seed: round,
             budget: Budgets::PUBLIC.transaction,
+            referred: Referred::default(),
         };
         let began = Instant::now();
         let transactions = prepare(&load, &funds, &mut |_, _| ControlFlow::Continue(())).expect("a load").transactions;

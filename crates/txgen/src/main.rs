@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use slotmark_chain::Hash32;
 use slotmark_synth::bed::Bed;
-use slotmark_synth::load::{Load, LoadKind, SignedTransaction, prepare};
+use slotmark_synth::load::{Load, LoadKind, Referred, SignedTransaction, prepare};
 use slotmark_synth::{Shares, SynthError};
 use slotmark_txgen::{Ended, Place, Schedule, Summary, inclusions, now_ns, shared_out, submit, wait_for_inclusion};
 
@@ -68,6 +68,9 @@ struct Options {
     /// Bytes of payload, as metadata.
     #[arg(long, default_value_t = 100)]
     payload: usize,
+    /// Unspent outputs of the bed's genesis that a transaction which moves value refers to, drawn among those that nothing spends.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    references: usize,
     /// Number that the loop script counts down from: as much as a transaction's budget allows unless given.
     #[arg(long)]
     count: Option<u64>,
@@ -155,6 +158,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
             payload_bytes: options.payload,
             seed: options.seed.wrapping_add(number),
             budget: bed.genesis.budgets.transaction,
+            referred: Referred { each: options.references, entries: bed.genesis.utxo_entries, seed: bed.seed },
         };
         let prepared = match prepare(&load, own, &mut |_, _| go_on()) {
             Err(SynthError::Interrupted) => return Ok(ExitCode::from(130)),

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use slotmark_synth::Budgets;
-use slotmark_synth::load::{Fund, Load, LoadKind, SignedTransaction, prepare};
+use slotmark_synth::load::{Fund, Load, LoadKind, Referred, SignedTransaction, prepare};
 use slotmark_txgen::{Ended, Record, Schedule, SubmissionError, submit};
 use slotmark_wire::handshake::{Proposal, Side, Terms};
 use slotmark_wire::message::{TxSubmissionReply, TxSubmissionRequest};
@@ -24,6 +24,7 @@ fn transactions(count: u64) -> Vec<SignedTransaction> {
         payload_bytes: 10,
         seed: 1,
         budget: Budgets::PUBLIC.transaction,
+        referred: Referred::default(),
     };
     prepare(&load, &[Fund::new(&[1; 32], 1_000_000_000_000_000)], &mut |_, _| ControlFlow::Continue(())).expect("a load").transactions
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use pallas_network::facades::PeerServer;
 use pallas_network::miniprotocols::txsubmission::{EraTxId, Reply};
 use slotmark_synth::Budgets;
-use slotmark_synth::load::{Fund, Load, LoadKind, SignedTransaction, prepare};
+use slotmark_synth::load::{Fund, Load, LoadKind, Referred, SignedTransaction, prepare};
 use slotmark_txgen::{Record, Schedule, SubmissionError, Summary, submit};
 use tokio::net::TcpListener;
 
@@ -23,6 +23,7 @@ fn transactions(count: u64) -> Vec<SignedTransaction> {
         payload_bytes: 100,
         seed: 1,
         budget: Budgets::PUBLIC.transaction,
+        referred: Referred::default(),
     };
     let funds = [Fund::new(&[1; 32], 1_000_000_000_000_000), Fund::new(&[2; 32], 1_000_000_000_000_000)];
     prepare(&load, &funds, &mut |_, _| std::ops::ControlFlow::Continue(())).expect("a load").transactions

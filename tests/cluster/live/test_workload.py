@@ -85,6 +85,28 @@ def test_transactions_that_nodes_lose_before_the_load_are_offered_again(tmp_path
     assert run.manifest.observed["transactions offered"]
 
 
+def test_transactions_refer_to_outputs_of_the_genesis(tmp_path: Path) -> None:
+    """Nodes look them up in their stores, and take what refers to outputs that are there."""
+    skip_without_programs()
+    bed, out = tmp_path / "bed", tmp_path / "live"
+    made = slotmark("cluster", "create", "value-only-5", "--hosts", "2", "--set", "live.references=4", "-o", bed)
+    assert made.returncode == 0, made.stderr
+    options = ("--for", "8s", "--network", "loopback", "--start-in", "3s", "-o", out)
+    done = slotmark("cluster", "run", bed, "--node", "slotmark --ledger lsm", *options)
+    assert done.returncode == 0, done.stderr
+    observed = open_run(out).manifest.observed
+    in_blocks = observed["transactions in blocks"]
+    assert isinstance(in_blocks, int)
+    assert in_blocks > 0
+    looped = slotmark(
+        *("cluster", "create", "plutus-5", "--hosts", "2", "--set", "live.references=4", "-o", tmp_path / "looped"),
+    )
+    assert looped.returncode == 0, looped.stderr
+    refused = slotmark("cluster", "run", tmp_path / "looped", "--for", "4s", "-o", tmp_path / "none")
+    assert refused.returncode == 2
+    assert "live.references goes with transactions that move value" in refused.stderr.splitlines()[-1]
+
+
 def program(pid: int) -> bytes:
     """The name of a process's program; nothing of one that has ended."""
     try:

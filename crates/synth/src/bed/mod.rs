@@ -28,6 +28,7 @@ use slotmark_praos::envelope::{Envelope, GenesisUtxoSigningKey, GenesisUtxoVerif
 
 pub use self::check::{Fault, check};
 use self::population::Population;
+pub(crate) use self::population::unowned_address;
 pub use self::stamp::stamp;
 use crate::budgets::Budgets;
 use crate::error::SynthError;

@@ -54,7 +54,7 @@ impl Population {
         let of_delegators = self.pools.iter().zip(&self.lovelace).flat_map(|(pool, lovelace)| {
             pool.delegators.clone().map(|key| (Address::base(&self.payment_hash(key), &self.stake_hash(key)), *lovelace))
         });
-        let rest = (0..self.utxo_entries).map(|number| (Address::key(&self.nobody("stuffing", number)), EXTRA_LOVELACE));
+        let rest = (0..self.utxo_entries).map(|number| (unowned_address(self.seed, number), EXTRA_LOVELACE));
         of_workload.chain(of_delegators).chain(rest)
     }
 
@@ -80,8 +80,17 @@ impl Population {
 
     /// A hash that is no key's.
     fn nobody(&self, purpose: &str, number: u64) -> Hash28 {
-        blake2b_224(&[&secret(self.seed, purpose, number)])
+        nobody(self.seed, purpose, number)
     }
+}
+
+fn nobody(seed: u64, purpose: &str, number: u64) -> Hash28 {
+    blake2b_224(&[&secret(seed, purpose, number)])
+}
+
+/// The address of one of the unspent outputs that nothing spends, by its number.
+pub(crate) fn unowned_address(seed: u64, number: u64) -> Address {
+    Address::key(&nobody(seed, "stuffing", number))
 }
 
 /// Returns the lovelace of each of this many funds.

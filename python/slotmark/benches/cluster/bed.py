@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -19,9 +19,11 @@ class Live(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         funds: Unspent outputs that the workload begins with, each with a key of its own.
+        references: How many of the genesis's other unspent outputs a transaction refers to.
     """
 
     funds: int = 100
+    references: Annotated[int, msgspec.Meta(ge=0, le=300)] = 0
 
 
 class Host(msgspec.Struct, frozen=True):

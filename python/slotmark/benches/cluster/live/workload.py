@@ -114,6 +114,12 @@ def workload_of(bed: Bed) -> Workload:
             if actions := of_profile.get("actions"):
                 name = "mixed"
                 words += ("--shares", ",".join(f"{action}={share}" for action, share in actions.items() if share))
+        if bed.live.references:
+            if name == "script" or of_profile["script"]:
+                raise BedError(
+                    "bed.json: live.references goes with transactions that move value, and this workload runs a script. Make the bed again without it, or use --no-workload."
+                )
+            words += ("--references", str(bed.live.references))
         shares = {str(region): float(share) for region, share in of_profile.get("shares", {}).items()}
         return Workload(name, float(of_profile["tps"]), int(of_profile["tx_count"]), words, shares)
     except (KeyError, TypeError, ValueError, SimulationError) as error:

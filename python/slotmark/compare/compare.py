@@ -231,9 +231,9 @@ def _mixed_comparison(
         of_run = warnings_of([analyses])
     rows, tests = judged(found_entries, confidence, comparisons)
     baseline, *candidates = with_warnings(sides, [*of_run, []], [])
-    what = f" {listed(left)} are of the whole run and not compared." if left else ""
-    if names := [metric.name for metric in stay if metric.rank == "decisive"]:
-        what += f" Of {mixed.place}s that were not swapped, and not compared: {listed(names)}."
+    names = [metric.name for metric in stay if metric.rank == "decisive"]
+    what = f" Of {mixed.place}s that were not swapped, and not compared: {listed(names)}." if names else ""
+    what += f" {listed(left)} are of the whole run and not compared." if left else ""
     remarks = [*left_out, *entries.warnings_if_known("mixed_cluster", left=what)]
     found = Found(
         baseline=baseline,

@@ -9,7 +9,9 @@ import pytest
 
 from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.placing import halves
+from slotmark.benches.cluster.live.plan import Named, named_nodes
 from slotmark.compare import compare
+from slotmark.errors import ArgumentError
 from slotmark.metrics import Analysis
 from slotmark.run import open_run
 from tests.cluster.live.machine import stand_in_recipe
@@ -114,6 +116,20 @@ def test_two_nodes_share_a_cluster_and_swap_their_hosts(bed: Path, tmp_path: Pat
     printed = slotmark("compare", ",".join(str(run.path) for run in runs), "-o", tmp_path / "report")
     assert printed.returncode == 0, printed.stderr
     assert "Adoption by a host" in (tmp_path / "report" / "report.md").read_text()
+
+
+def test_the_words_of_a_node_have_its_name_and_its_part(tmp_path: Path) -> None:
+    node = str(stand_in_recipe(tmp_path, 1))
+    given = [node, f"old={node}=relay", f"new={node} --delay 3", f"last={node} --part=relay"]
+    assert named_nodes("--node", given) == {
+        "stand-in": Named(node),
+        "old": Named(node, relay=True),
+        "new": Named(f"{node} --delay 3"),
+        "last": Named(f"{node} --part=relay"),
+    }
+    assert named_nodes("--node", [f"{node} 3=relay"]) == {"stand-in": Named(f"{node} 3", relay=True)}
+    with pytest.raises(ArgumentError, match="two nodes for hosts without a pool"):
+        named_nodes("--node", [f"a={node}=relay", f"b={node}=relay"])
 
 
 def test_a_node_for_hosts_without_a_pool(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def _cpus(option: str, text: str) -> float:
 
 
 RELAY = "relay"
-"""A node with this behind ``=`` runs on hosts without a pool alone."""
+"""A node with this behind ``=`` runs on hosts without a pool alone; behind an option it is that option's."""
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -86,16 +86,15 @@ class Named(msgspec.Struct, frozen=True):
     relay: bool = False
 
 
-def _nodes(option: str, given: Sequence[str]) -> dict[str, Named]:
+def named_nodes(option: str, given: Sequence[str]) -> dict[str, Named]:
     """The nodes by name: what stands before ``=``, or what the node is called by itself. ArgumentError where two have one name."""
     found: dict[str, Named] = {}
     for text in given:
-        name, equals, node = text.partition("=")
-        relay = node == RELAY
-        if relay:
-            name, node = resolve_node(name).name, name
-        elif not equals or not re.fullmatch(r"[\w.-]*", name):
-            name, node = resolve_node(text).name, text
+        relay = text.endswith(f"={RELAY}") and not text.split()[-1].startswith("-")
+        named = text.removesuffix(f"={RELAY}") if relay else text
+        name, equals, node = named.partition("=")
+        if not equals or not re.fullmatch(r"[\w.-]*", name):
+            name, node = resolve_node(named).name, named
         if not name or name.startswith("."):
             raise ArgumentError(f"{option} '{text}': expected NAME='NODE', with a name that can be a folder's.")
         if name in found:
@@ -223,10 +222,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     nodes: Annotated[
         Mapping[str, Named],
         Option(
-            "slotmark (the default), cardano-node, dingo, dugite, a folder with a node.toml, or a command like cardano-node; again for more that take turns or are mixed. NODE=relay: for hosts without a pool.",
-            "[NAME=]NODE",
+            "slotmark (the default), cardano-node, dingo, dugite, a folder with a node.toml, or a command like cardano-node; again for more that take turns or are mixed. With =relay: for hosts without a pool.",
+            "[NAME=]NODE[=relay]",
             ("--node",),
-            parse=_nodes,
+            parse=named_nodes,
             typed=list[str],
             after="out",
         ),

@@ -1,6 +1,7 @@
 //! A B+ tree in a memory-mapped file: LMDB.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use heed::types::Bytes;
@@ -13,6 +14,8 @@ use crate::place::Place;
 /// Addresses that are set aside for the file: more than the largest set takes; none of it is memory until it is used.
 const MAP_BYTES: usize = 256 << 30;
 const KEPT: &[u8] = b"kept";
+/// Bytes of LMDB's table of 126 readers, its default.
+const LOCK_BYTES: usize = 8 << 10;
 /// Pages at the end of a file that may be missing.
 const UNWRITTEN_PAGES: u64 = 4;
 
@@ -41,6 +44,7 @@ struct Lmdb {
 
 impl Lmdb {
     fn open(folder: &Path) -> Result<Self, StoreError> {
+        reserve_lock(&folder.join("lock.mdb"))?;
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(MAP_BYTES).max_dbs(2);
         // Outputs are looked up at random: where memory is short, pages that the kernel reads ahead push out those that are used.
@@ -60,6 +64,16 @@ impl Lmdb {
     fn view(&self) -> Result<&RoTxn<'static, WithoutTls>, StoreError> {
         self.view.as_ref().ok_or_else(|| StoreError("a change to it failed before".to_owned()))
     }
+}
+
+/// Has the pages of LMDB's table of readers on the disk before it maps them for the first time: where the disk has no room for a page of a mapped file,
+/// the kernel ends the process that writes to it. Data aren't written through a mapping. A table that is there may be in use, and stays.
+fn reserve_lock(path: &Path) -> Result<(), StoreError> {
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+    if file.metadata()?.len() < LOCK_BYTES as u64 {
+        file.write_all(&[0; LOCK_BYTES])?;
+    }
+    Ok(())
 }
 
 /// Checks that a file has all pages that it states: the kernel ends a process that reads beyond the end of a mapped file.

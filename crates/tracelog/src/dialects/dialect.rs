@@ -11,7 +11,7 @@ use crate::reader::Line;
 use crate::reason::Reason;
 
 /// The dialects; of two that have as many lines of a file, the first is taken.
-pub(crate) static DIALECTS: [&dyn Dialect; 3] = [&CARDANO_NODE, &Dingo, &Dugite];
+pub(crate) static DIALECTS: [&dyn Dialect; 3] = [&CARDANO_NODE, &Dingo::new(), &Dugite::new()];
 
 /// The dialect of a file that is in none: its lines are rejected.
 pub(crate) static CARDANO_NODE: CardanoNode = CardanoNode;

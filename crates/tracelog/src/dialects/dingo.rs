@@ -27,13 +27,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 use minicbor::Decoder;
-use parquet::errors::ParquetError;
 
-use super::dialect::{Dialect, Reader, Taker, has_keys};
-use super::parts::{self, name_of, read_parts};
+use super::entry::Entry;
+use super::parts::{self, Joining, OfParts, name_of};
 use crate::json::{Cursor, Value, is_text};
 use crate::messages::{Body, Connection, Message, Slot, Transactions, Version, connected, count, hash, number, slot, string};
-use crate::reader::Line;
 use crate::reason::Reason;
 use crate::time::line_time;
 use joins::Joins;
@@ -93,38 +91,23 @@ enum Kind {
 }
 
 /// Dingo's dialect.
-pub(super) struct Dingo;
+pub(super) type Dingo = OfParts<Joins>;
 
-impl Dialect for Dingo {
-    fn node(&self) -> &'static str {
-        "dingo"
+impl Joining for Joins {
+    const NODE: &'static str = "dingo";
+    const KEYS: &'static [&'static str] = &["\"time\":", "\"level\":", "\"msg\":", "\"component\":"];
+    type Content<'a> = Content<'a>;
+
+    fn read_line(line: &[u8]) -> Result<ReadLine<'_>, Reason> {
+        read_line(line)
     }
 
-    fn has(&self, line: &[u8]) -> bool {
-        has_keys(line, &["\"time\":", "\"level\":", "\"msg\":", "\"component\":"])
+    fn take<E>(&mut self, part: &Part<'_>, place: i64, give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+        self.take(part, place, give)
     }
 
-    fn time(&self, line: &[u8]) -> Option<i64> {
-        Some(read_line(line).ok()?.part?.ts_ns)
-    }
-
-    /// Rows are put together of several lines, in their order.
-    fn can_be_split(&self) -> bool {
-        false
-    }
-
-    fn reader(&self) -> Box<dyn Reader> {
-        Box::new(Joins::default())
-    }
-}
-
-impl Reader for Joins {
-    fn read(&mut self, lines: &[Line<'_>], taker: &mut dyn Taker) -> Result<(), ParquetError> {
-        read_parts(lines, taker, read_line, |part, place, taker| self.take(part, place, |entry, place| taker.row(entry, place)))
-    }
-
-    fn finish(&mut self, taker: &mut dyn Taker) -> Result<(), ParquetError> {
-        self.give_rest(|entry, place| taker.row(entry, place))
+    fn give_rest<E>(&mut self, give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+        self.give_rest(give)
     }
 }
 
@@ -133,7 +116,7 @@ type ReadLine<'a> = parts::ReadLine<'a, Content<'a>>;
 type Part<'a> = parts::Part<Content<'a>>;
 
 #[derive(Debug, PartialEq)]
-enum Content<'a> {
+pub(super) enum Content<'a> {
     Row(Message, Body<'a>),
     Forged { block: &'a [u8], slot: i64, block_no: Option<i64>, previous: Option<&'a [u8]> },
     Extended { block: &'a [u8], slot: i64 },
@@ -143,7 +126,7 @@ enum Content<'a> {
 
 /// An event on a connection.
 #[derive(Debug, PartialEq)]
-enum On<'a> {
+pub(super) enum On<'a> {
     Header { slot: i64 },
     PeerTip { slot: i64, block_no: i64 },
     RolledBack,
@@ -160,7 +143,7 @@ enum On<'a> {
 }
 
 /// A block's hash, in hex.
-type Hash = Box<[u8]>;
+pub(super) type Hash = Box<[u8]>;
 
 const HASH_BYTES: usize = 32;
 
@@ -322,7 +305,7 @@ fn range(rest: &[u8]) -> Result<(Point<'_>, Point<'_>), Reason> {
 }
 
 /// A slot, and the hash of its block.
-type Point<'a> = (i64, &'a [u8]);
+pub(super) type Point<'a> = (i64, &'a [u8]);
 
 /// `{Slot: SLOT, Hash: HASH}`.
 fn point(text: &[u8]) -> Result<Point<'_>, Reason> {

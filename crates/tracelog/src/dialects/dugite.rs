@@ -20,13 +20,10 @@ mod joins;
 #[cfg(test)]
 mod tests;
 
-use parquet::errors::ParquetError;
-
-use super::dialect::{Dialect, Reader, Taker, has_keys};
-use super::parts::{self, name_of, read_parts};
+use super::entry::Entry;
+use super::parts::{self, Joining, OfParts, name_of};
 use crate::json::{Cursor, Value, is_text};
 use crate::messages::{Connection, Version, connected_to, count, hash, number, slot, string};
-use crate::reader::Line;
 use crate::reason::Reason;
 use crate::time::line_time;
 use joins::Joins;
@@ -62,38 +59,23 @@ enum Kind {
 }
 
 /// Dugite's dialect.
-pub(super) struct Dugite;
+pub(super) type Dugite = OfParts<Joins>;
 
-impl Dialect for Dugite {
-    fn node(&self) -> &'static str {
-        "dugite"
+impl Joining for Joins {
+    const NODE: &'static str = "dugite";
+    const KEYS: &'static [&'static str] = &["\"timestamp\":", "\"level\":", "\"fields\":", "\"target\":\"dugite_"];
+    type Content<'a> = Content<'a>;
+
+    fn read_line(line: &[u8]) -> Result<ReadLine<'_>, Reason> {
+        read_line(line)
     }
 
-    fn has(&self, line: &[u8]) -> bool {
-        has_keys(line, &["\"timestamp\":", "\"level\":", "\"fields\":", "\"target\":\"dugite_"])
+    fn take<E>(&mut self, part: &Part<'_>, place: i64, give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+        self.take(part, place, give)
     }
 
-    fn time(&self, line: &[u8]) -> Option<i64> {
-        Some(read_line(line).ok()?.part?.ts_ns)
-    }
-
-    /// Rows are put together of several lines, in their order.
-    fn can_be_split(&self) -> bool {
-        false
-    }
-
-    fn reader(&self) -> Box<dyn Reader> {
-        Box::new(Joins::default())
-    }
-}
-
-impl Reader for Joins {
-    fn read(&mut self, lines: &[Line<'_>], taker: &mut dyn Taker) -> Result<(), ParquetError> {
-        read_parts(lines, taker, read_line, |part, place, taker| self.take(part, place, |entry, place| taker.row(entry, place)))
-    }
-
-    fn finish(&mut self, taker: &mut dyn Taker) -> Result<(), ParquetError> {
-        self.give_rest(|entry, place| taker.row(entry, place))
+    fn give_rest<E>(&mut self, give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+        self.give_rest(give)
     }
 }
 
@@ -102,7 +84,7 @@ type ReadLine<'a> = parts::ReadLine<'a, Content<'a>>;
 type Part<'a> = parts::Part<Content<'a>>;
 
 #[derive(Debug, PartialEq)]
-enum Content<'a> {
+pub(super) enum Content<'a> {
     Version(Version<'a>),
     NotLeader(i64),
     Leader(i64),
@@ -134,7 +116,7 @@ enum Content<'a> {
 
 /// A block whose hash the line has.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Named<'a> {
+pub(super) struct Named<'a> {
     block: &'a [u8],
     slot: i64,
     block_no: i64,

@@ -1,11 +1,12 @@
 //! Lines that are only parts of rows: they are looked at in threads, and put together by one in their order.
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 
 use parquet::errors::ParquetError;
 use rayon::prelude::*;
 
-use super::dialect::Taker;
+use super::dialect::{Dialect, Reader, Taker, has_keys};
 use super::entry::{Entry, Seen};
 use crate::messages::{Body, Message};
 use crate::reader::Line;
@@ -45,27 +46,81 @@ impl At {
 /// Fewer lines aren't worth another thread.
 const LINES_OF_A_THREAD: usize = 200;
 
-/// Reads lines in threads, since a line's content doesn't depend on others and reading it takes most of the time; then joins them in their order.
-pub(super) fn read_parts<'a, C: Send>(
-    lines: &[Line<'a>],
-    taker: &mut dyn Taker,
-    read_line: impl Fn(&'a [u8]) -> Result<ReadLine<'a, C>, Reason> + Sync,
-    mut join: impl FnMut(&Part<C>, i64, &mut dyn Taker) -> Result<(), ParquetError>,
-) -> Result<(), ParquetError> {
-    let read: Vec<_> = lines.par_iter().with_min_len(LINES_OF_A_THREAD).map(|line| line.content().and_then(&read_line)).collect();
-    for (number, read) in read.into_iter().enumerate() {
-        let place = taker.begin(number);
-        match read {
-            Ok(ReadLine { name, part: Some(part) }) => {
-                if taker.part(&name, part.ts_ns) {
-                    join(&part, place, taker)?;
-                }
-            }
-            Ok(ReadLine { name, part: None }) => taker.line(&Seen { name, entry: None }, place)?,
-            Err(reason) => taker.reject(reason),
-        }
+/// Joins the parts of rows: keeps what waits for the rest of its row, within bounds.
+pub(super) trait Joining: Default + 'static {
+    /// The node that writes the lines.
+    const NODE: &'static str;
+    /// The keys by which its lines are known, with quotation marks and colon.
+    const KEYS: &'static [&'static str];
+    /// The content of a line.
+    type Content<'a>: Send;
+
+    /// Reads a line, without its end.
+    fn read_line(line: &[u8]) -> Result<ReadLine<'_, Self::Content<'_>>, Reason>;
+
+    /// Takes a line, and gives the rows that it completes, each with its place.
+    fn take<E>(&mut self, part: &Part<Self::Content<'_>>, place: i64, give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E>;
+
+    /// Gives the rows that are still incomplete.
+    fn give_rest<E>(&mut self, give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E>;
+}
+
+/// A dialect whose lines are parts of rows.
+pub(super) struct OfParts<J>(PhantomData<fn() -> J>);
+
+impl<J> OfParts<J> {
+    pub const fn new() -> Self {
+        Self(PhantomData)
     }
-    Ok(())
+}
+
+impl<J: Joining> Dialect for OfParts<J> {
+    fn node(&self) -> &'static str {
+        J::NODE
+    }
+
+    fn has(&self, line: &[u8]) -> bool {
+        has_keys(line, J::KEYS)
+    }
+
+    fn time(&self, line: &[u8]) -> Option<i64> {
+        Some(J::read_line(line).ok()?.part?.ts_ns)
+    }
+
+    /// Rows are put together of several lines, in their order.
+    fn can_be_split(&self) -> bool {
+        false
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(Joined(J::default()))
+    }
+}
+
+struct Joined<J>(J);
+
+impl<J: Joining> Reader for Joined<J> {
+    /// Reads lines in threads: a line's content doesn't depend on others, and reading it takes most of the time.
+    fn read(&mut self, lines: &[Line<'_>], taker: &mut dyn Taker) -> Result<(), ParquetError> {
+        let read: Vec<_> = lines.par_iter().with_min_len(LINES_OF_A_THREAD).map(|line| line.content().and_then(J::read_line)).collect();
+        for (number, read) in read.into_iter().enumerate() {
+            let place = taker.begin(number);
+            match read {
+                Ok(ReadLine { name, part: Some(part) }) => {
+                    if taker.part(&name, part.ts_ns) {
+                        self.0.take(&part, place, |entry, place| taker.row(entry, place))?;
+                    }
+                }
+                Ok(ReadLine { name, part: None }) => taker.line(&Seen { name, entry: None }, place)?,
+                Err(reason) => taker.reject(reason),
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, taker: &mut dyn Taker) -> Result<(), ParquetError> {
+        self.0.give_rest(|entry, place| taker.row(entry, place))
+    }
 }
 
 /// Returns the name under which lines of no interest are counted: their text up to the word with the first sign that differs from line to line.

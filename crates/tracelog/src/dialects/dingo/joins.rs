@@ -18,7 +18,7 @@ pub(super) const MOST_NUMBERS: usize = 10_000;
 ///
 /// Lines are taken in their order; a row is given with the line that completes it, under the time and the place of its own line.
 #[derive(Default)]
-pub(super) struct Joins {
+pub(in crate::dialects) struct Joins {
     connections: HashMap<Box<[u8]>, Peer>,
     own: VecDeque<Own>,
     numbers: HashMap<Hash, i64>,

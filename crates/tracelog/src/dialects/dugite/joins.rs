@@ -15,7 +15,7 @@ pub(super) const MOST_OWN: usize = 100;
 ///
 /// Lines are taken in their order; a row is given with the line that completes it, under the time and the place of its own line.
 #[derive(Default)]
-pub(super) struct Joins {
+pub(in crate::dialects) struct Joins {
     slots: BTreeMap<i64, OfSlot>,
     own: VecDeque<Own>,
 }

@@ -64,10 +64,10 @@ def test_a_log_that_cannot_be_read_is_named(
 
 
 def test_a_log_of_another_make_is_named_and_its_host_is_not_without_a_log(tmp_path: Path) -> None:
-    """Lines as Dugite prints them."""
+    """Lines in a form like Dugite's, of another program."""
     logs = cluster().write(tmp_path / "logs")
     other = logs / "node-2" / "stdout"
-    line = '{"timestamp":"2026-11-21T20:08:40.020627Z","level":"INFO","fields":{"message":"Chain extended","slot":7},"target":"dugite_node"}'
+    line = '{"timestamp":"2026-11-21T20:08:40.020627Z","level":"INFO","fields":{"message":"Chain extended","slot":7},"target":"another_node"}'
     other.write_text(f"{line}\n" * 3)
     run, facts = ingested(logs, tmp_path / "run")
     assert [host.host for host in facts.hosts] == ["node-0", "node-1"]

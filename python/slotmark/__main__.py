@@ -1,10 +1,13 @@
 """The command `slotmark`, also `python -m slotmark`: how its process begins, and how it ends when it is stopped."""
 
+import atexit
 import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from types import FrameType
+from typing import NoReturn
 
 from slotmark.addresses import addresses_are_limited
 from slotmark.threads import threads_left, threads_needed
@@ -92,7 +95,16 @@ def main() -> None:
         sys.stderr.write(
             "slotmark: there is not enough memory. End other programs, or raise the limit of this one (`ulimit -v`, or its container's).\n"
         )
-        sys.exit(2)
+        _end(2)
+
+
+def _end(code: int) -> NoReturn:
+    """Ends the process with all that is registered for its end, but removes no objects: where memory is short, libraries crash in that."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def _open_closed_streams() -> None:
@@ -105,8 +117,10 @@ def _open_closed_streams() -> None:
 
 
 def _run() -> None:
-    # Read when Arrow is loaded: its own pool keeps for each thread what that freed, and reserves 1 GiB of addresses.
+    # Read when Arrow is loaded: its own pool keeps for each thread what that freed, and reserves 1 GiB of addresses. It has an allocator that starts
+    # a thread, and prints a line where it can't.
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
+    os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
     sys.meta_path.insert(0, _WithoutPandas)
     try:
         addresses_are_limited(LEAST_BYTES)
@@ -116,6 +130,9 @@ def _run() -> None:
                 "Raise the limit (`ulimit -u`, or its container's).\n"
             )
             sys.exit(2)
+        addresses_are_limited(
+            LEAST_BYTES
+        )  # threads that were tried may have left less: the C library reserves 64 MiB for some
         from slotmark.cli import main as command  # noqa: PLC0415 - most of a command's first moments are this import
 
         command()

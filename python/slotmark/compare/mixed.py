@@ -125,15 +125,16 @@ def differs_by_place(metric: Metric, mixed: Mixed) -> bool:
 
 def is_of_staying(metric: Metric, mixed: Mixed, analyses: Sequence[Analysis], ran: Sequence[Ran]) -> bool:
     """Returns whether a metric has values of places alone that weren't swapped, as one of forging where only relays were."""
-    if mixed.place in metric.grain:
-        return False
     ran_by = defaultdict[str, set[str]](set)
     for of_round in ran:
         for place, name in of_round.items():
             ran_by[place].add(name)
+    both = {place for place, names in ran_by.items() if len(names) > 1}
+    if mixed.place in metric.grain or len(both) == len(ran_by):
+        return False  # without a look at its samples
     rows = [analysis.named_samples(metric.id).rows for analysis in analyses]
     forgers = {place for of_run in rows for place in of_run[mixed.forger].cast(pa.string()).unique().to_pylist()}
-    return bool(forgers) and all(len(ran_by[place]) < 2 for place in forgers)
+    return bool(forgers) and not forgers & both
 
 
 class _Values(msgspec.Struct, frozen=True):

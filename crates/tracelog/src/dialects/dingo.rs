@@ -28,12 +28,10 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 use minicbor::Decoder;
 
-use super::entry::Entry;
-use super::parts::{self, Joining, OfParts, name_of};
+use super::parts::{self, OfParts, name_of};
 use crate::json::{Cursor, Value, is_text};
-use crate::messages::{Body, Connection, Message, Slot, Transactions, Version, connected, count, hash, number, slot, string};
+use crate::messages::{Body, Connection, Message, Slot, Transactions, Version, connected, count, hash, number, slot, text, time};
 use crate::reason::Reason;
-use crate::time::line_time;
 use joins::Joins;
 
 /// The lines that are read, by their text; by its beginning where that ends with a sign.
@@ -93,23 +91,10 @@ enum Kind {
 /// Dingo's dialect.
 pub(super) type Dingo = OfParts<Joins>;
 
-impl Joining for Joins {
-    const NODE: &'static str = "dingo";
-    const KEYS: &'static [&'static str] = &["\"time\":", "\"level\":", "\"msg\":", "\"component\":"];
-    type Content<'a> = Content<'a>;
+const NODE: &str = "dingo";
 
-    fn read_line(line: &[u8]) -> Result<ReadLine<'_>, Reason> {
-        read_line(line)
-    }
-
-    fn take<E>(&mut self, part: &Part<'_>, place: i64, give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
-        self.take(part, place, give)
-    }
-
-    fn give_rest<E>(&mut self, give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
-        self.give_rest(give)
-    }
-}
+/// The keys by which its lines are known.
+const KEYS: &[&str] = &["\"time\":", "\"level\":", "\"msg\":", "\"component\":"];
 
 type ReadLine<'a> = parts::ReadLine<'a, Content<'a>>;
 
@@ -167,17 +152,14 @@ fn read_line(line: &[u8]) -> Result<ReadLine<'_>, Reason> {
     if !cursor.at_end() {
         return Err(Reason::NotJson);
     }
-    let text = string(fields.msg.ok_or(Reason::Missing("msg"))?).ok_or(Reason::Wrong("msg"))?;
-    let Some((begin, kind)) = kind_of(text) else { return Ok(ReadLine { name: name_of(text), part: None }) };
+    let msg = text("msg", fields.msg)?;
+    let Some((begin, kind)) = kind_of(msg) else { return Ok(ReadLine { name: name_of(msg), part: None }) };
     if !is_text(line) {
         return Err(Reason::NotJson);
     }
     let name = Cow::Borrowed(begin.trim_end_matches([' ', ':', '(']).as_bytes());
-    let Some(content) = fields.read(kind, &text[begin.len()..])? else { return Ok(ReadLine { name, part: None }) };
-    let ts_ns = match fields.time.ok_or(Reason::Missing("time"))? {
-        Value::String(time) => line_time("time", time)?,
-        _ => return Err(Reason::Wrong("time")),
-    };
+    let Some(content) = fields.read(kind, &msg[begin.len()..])? else { return Ok(ReadLine { name, part: None }) };
+    let ts_ns = time("time", fields.time)?;
     Ok(ReadLine { name, part: Some(Part { ts_ns, content }) })
 }
 
@@ -280,7 +262,7 @@ impl<'a> Fields<'a> {
             },
             Kind::Closed => On::Closed,
         };
-        let name = string(self.connection_id.ok_or(Reason::Missing("connection_id"))?).ok_or(Reason::Wrong("connection_id"))?;
+        let name = text("connection_id", self.connection_id)?;
         Ok(ends(name).map(|_| Content::Of(name, on)))
     }
 }
@@ -355,8 +337,7 @@ fn split<'a>(text: &'a [u8], between: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
 }
 
 fn hash_of_base64(field: &'static str, value: Option<Value<'_>>) -> Result<Hash, Reason> {
-    let text = string(value.ok_or(Reason::Missing(field))?).ok_or(Reason::Wrong(field))?;
-    let bytes = STANDARD.decode(text).map_err(|_| Reason::Wrong(field))?;
+    let bytes = STANDARD.decode(text(field, value)?).map_err(|_| Reason::Wrong(field))?;
     if bytes.len() == HASH_BYTES { Ok(hex::encode(bytes).into_bytes().into()) } else { Err(Reason::Wrong(field)) }
 }
 

@@ -20,12 +20,10 @@ mod joins;
 #[cfg(test)]
 mod tests;
 
-use super::entry::Entry;
-use super::parts::{self, Joining, OfParts, name_of};
+use super::parts::{self, OfParts, name_of};
 use crate::json::{Cursor, Value, is_text};
-use crate::messages::{Connection, Version, connected_to, count, hash, number, slot, string};
+use crate::messages::{Connection, Version, connected_to, count, hash, number, slot, string, text, time};
 use crate::reason::Reason;
-use crate::time::line_time;
 use joins::Joins;
 
 /// The lines that are read, by the beginning of their text.
@@ -61,23 +59,10 @@ enum Kind {
 /// Dugite's dialect.
 pub(super) type Dugite = OfParts<Joins>;
 
-impl Joining for Joins {
-    const NODE: &'static str = "dugite";
-    const KEYS: &'static [&'static str] = &["\"timestamp\":", "\"level\":", "\"fields\":", "\"target\":\"dugite_"];
-    type Content<'a> = Content<'a>;
+const NODE: &str = "dugite";
 
-    fn read_line(line: &[u8]) -> Result<ReadLine<'_>, Reason> {
-        read_line(line)
-    }
-
-    fn take<E>(&mut self, part: &Part<'_>, place: i64, give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
-        self.take(part, place, give)
-    }
-
-    fn give_rest<E>(&mut self, give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
-        self.give_rest(give)
-    }
-}
+/// The keys by which its lines are known.
+const KEYS: &[&str] = &["\"timestamp\":", "\"level\":", "\"fields\":", "\"target\":\"dugite_"];
 
 type ReadLine<'a> = parts::ReadLine<'a, Content<'a>>;
 
@@ -152,16 +137,13 @@ fn read_line(line: &[u8]) -> Result<ReadLine<'_>, Reason> {
         fields.take(key, value);
         Ok::<(), Reason>(())
     })?;
-    let text = string(fields.message.ok_or(Reason::Missing("message"))?).ok_or(Reason::Wrong("message"))?;
-    let Some((begin, kind)) = kind_of(text) else { return Ok(ReadLine { name: name_of(text), part: None }) };
+    let message = text("message", fields.message)?;
+    let Some((begin, kind)) = kind_of(message) else { return Ok(ReadLine { name: name_of(message), part: None }) };
     if !is_text(line) {
         return Err(Reason::NotJson);
     }
     let content = fields.read(kind)?;
-    let ts_ns = match timestamp.ok_or(Reason::Missing("timestamp"))? {
-        Value::String(time) => line_time("timestamp", time)?,
-        _ => return Err(Reason::Wrong("timestamp")),
-    };
+    let ts_ns = time("timestamp", timestamp)?;
     Ok(ReadLine { name: begin.as_bytes().into(), part: Some(Part { ts_ns, content }) })
 }
 
@@ -219,10 +201,7 @@ impl<'a> Fields<'a> {
         let named = || Ok::<_, Reason>(Named { block: hash("hash", self.hash)?, slot: at()?, block_no: number("block", self.block)? });
         let peer = self.addr.and_then(string).and_then(connected_to);
         Ok(match kind {
-            Kind::Version => {
-                let version = string(self.version.ok_or(Reason::Missing("version"))?).ok_or(Reason::Wrong("version"))?;
-                Content::Version(Version { version, ..Version::default() })
-            }
+            Kind::Version => Content::Version(Version { version: text("version", self.version)?, ..Version::default() }),
             Kind::NotLeader => Content::NotLeader(at()?),
             Kind::Leader => Content::Leader(at()?),
             Kind::Forged => Content::Forged(Named {

@@ -32,9 +32,9 @@ pub use form::{
 use names::Names;
 #[cfg(test)]
 pub(crate) use values::RESOURCES;
-pub(crate) use values::string;
 #[cfg(feature = "ingest")]
-pub(crate) use values::{connected, connected_to, count, hash, number, slot};
+pub(crate) use values::{connected, connected_to, count, hash, number, slot, text};
+pub(crate) use values::{string, time};
 
 use crate::json::Value;
 use crate::reason::Reason;

@@ -3,6 +3,7 @@
 use super::{Address, Block, Body, Connection, Members, Transactions, Version};
 use crate::json::{Cursor, Value};
 use crate::reason::Reason;
+use crate::time::line_time;
 
 /// The fields of a resource message; the first ten are always there, the others count as 0 where they aren't.
 pub(crate) const RESOURCES: [&str; 15] = [
@@ -100,6 +101,20 @@ pub(super) fn version<'a>(members: &mut impl Members<'a>) -> Result<Option<Body<
         Ok(true)
     })?;
     Ok(Some(Body::Version(version)))
+}
+
+/// Reads the time of a line, in ns since 1970.
+pub(crate) fn time(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
+    match value.ok_or(Reason::Missing(field))? {
+        Value::String(text) => line_time(field, text),
+        _ => Err(Reason::Wrong(field)),
+    }
+}
+
+/// Reads a text that must be there.
+#[cfg(feature = "ingest")]
+pub(crate) fn text<'a>(field: &'static str, value: Option<Value<'a>>) -> Result<&'a [u8], Reason> {
+    string(value.ok_or(Reason::Missing(field))?).ok_or(Reason::Wrong(field))
 }
 
 pub(crate) fn string(value: Value<'_>) -> Option<&[u8]> {
@@ -279,6 +294,7 @@ pub(crate) fn connected<'a>(local: &'a [u8], remote: &'a [u8]) -> Option<Connect
 }
 
 /// A connection of which only the peer's end is known, `HOST:PORT`.
+#[cfg(feature = "ingest")]
 pub(crate) fn connected_to(remote: &[u8]) -> Option<Connection<'_>> {
     Some(Connection { local: None, remote: end(remote)? })
 }

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use super::super::entry::{Entry, Seen};
 use crate::json::{Cursor, Value, is_text, joined, unescaped};
-use crate::messages::{LEGACY_LOCAL_SERVER, Members, by_kind, by_namespace, read, string};
+use crate::messages::{LEGACY_LOCAL_SERVER, Members, by_kind, by_namespace, read, string, time};
 use crate::reason::Reason;
-use crate::time::line_time;
 
 /// Text without escapes.
 type Text<'a> = Cow<'a, [u8]>;
@@ -55,10 +54,7 @@ pub(super) fn read_whole(line: &[u8]) -> Result<Seen<'_>, Reason> {
         return Err(Reason::NotJson);
     }
     let Some(body) = read(message, &mut Cursor::new(data))? else { return Ok(Seen { name, entry: None }) };
-    let ts_ns = match at.ok_or(Reason::Missing("at"))? {
-        Value::String(text) => line_time("at", text)?,
-        _ => return Err(Reason::Wrong("at")),
-    };
+    let ts_ns = time("at", at)?;
     Ok(Seen { name, entry: Some(Entry { ts_ns, host, thread, message, body }) })
 }
 

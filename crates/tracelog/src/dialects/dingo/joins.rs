@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use super::{Content, Hash, On, Part, Point, ends};
+use super::{Content, Hash, On, Part, Point, ReadLine, ends};
 use crate::dialects::entry::Entry;
-use crate::dialects::parts::At;
+use crate::dialects::parts::{At, Joining};
 use crate::messages::{Block, Body, Connection, Message};
+use crate::reason::Reason;
 
 /// Most connections that are followed at once, headers of all of them together, ranges asked for on each, and own blocks: far more than a node has.
 pub(super) const MOST_CONNECTIONS: usize = 1_000;
@@ -71,9 +72,16 @@ struct Own {
     adopted: Option<(At, Option<i64>)>,
 }
 
-impl Joins {
-    /// Takes a line, and gives the rows that it completes, each with its place.
-    pub(super) fn take<E>(&mut self, part: &Part<'_>, place: i64, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+impl Joining for Joins {
+    const NODE: &'static str = super::NODE;
+    const KEYS: &'static [&'static str] = super::KEYS;
+    type Content<'a> = Content<'a>;
+
+    fn read_line(line: &[u8]) -> Result<ReadLine<'_>, Reason> {
+        super::read_line(line)
+    }
+
+    fn take<E>(&mut self, part: &Part<'_>, place: i64, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
         let at = At { ts_ns: part.ts_ns, place };
         match &part.content {
             Content::Row(message, body) => give(&at.entry(*message, *body), place),
@@ -87,14 +95,15 @@ impl Joins {
         }
     }
 
-    /// Gives the rows that are still incomplete.
-    pub(super) fn give_rest<E>(&mut self, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+    fn give_rest<E>(&mut self, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
         while let Some(own) = self.own.pop_front() {
             own.give_without_size(&mut give)?;
         }
         Ok(())
     }
+}
 
+impl Joins {
     fn forged<E>(
         &mut self,
         at: At,

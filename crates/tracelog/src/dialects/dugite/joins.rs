@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Content, Named, Part};
+use super::{Content, Named, Part, ReadLine};
 use crate::dialects::entry::Entry;
-use crate::dialects::parts::At;
+use crate::dialects::parts::{At, Joining};
 use crate::messages::{Address, Block, Body, Connection, Message, Slot};
+use crate::reason::Reason;
 
 /// Most slots, and own blocks, that are followed at once: far more than a node has between a request and the adoption of its blocks.
 pub(super) const MOST_SLOTS: usize = 10_000;
@@ -80,9 +81,16 @@ struct Own {
     is_adopted: bool,
 }
 
-impl Joins {
-    /// Takes a line, and gives the rows that it completes, each with its place.
-    pub(super) fn take<E>(&mut self, part: &Part<'_>, place: i64, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+impl Joining for Joins {
+    const NODE: &'static str = super::NODE;
+    const KEYS: &'static [&'static str] = super::KEYS;
+    type Content<'a> = Content<'a>;
+
+    fn read_line(line: &[u8]) -> Result<ReadLine<'_>, Reason> {
+        super::read_line(line)
+    }
+
+    fn take<E>(&mut self, part: &Part<'_>, place: i64, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
         let at = At { ts_ns: part.ts_ns, place };
         let of_slot = |slot| Body::Slot(Slot { slot: Some(slot), block_no: None });
         match part.content {
@@ -124,11 +132,12 @@ impl Joins {
         }
     }
 
-    /// Gives the rows that are still incomplete.
-    pub(super) fn give_rest<E>(&mut self, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+    fn give_rest<E>(&mut self, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
         self.own.drain(..).try_for_each(|mut own| own.give(&mut give))
     }
+}
 
+impl Joins {
     /// Takes the adoption of an own block, or of one that it had received: what was asked for and received in its slot before was this one.
     fn extended<E>(&mut self, at: At, adopted: Named<'_>, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
         if self.own.iter().any(|own| *own.block == *adopted.block) {

@@ -3,6 +3,7 @@
 use super::joins::{MOST_OWN, MOST_SLOTS};
 use super::*;
 use crate::dialects::entry::Entry;
+use crate::dialects::parts::Joining;
 use crate::messages::{Body, Message};
 
 const FIRST: &str = "aa00000000000000000000000000000000000000000000000000000000000001";

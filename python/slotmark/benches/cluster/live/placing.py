@@ -161,9 +161,10 @@ def _placed(host: str, asked: Asked) -> Placed:
     words = " ".join([choice.node or asked.given or DEFAULT, *map(shlex.quote, choice.arguments)])
     node = resolve_node(words)
     if asked.producer and "producer" not in node.recipe.roles:
+        named = where if choice.node else f"--node {node.name}"
         raise TargetError(
-            f"--node {node.name}: {host} has a pool, and {node.name} is for hosts without one (its roles, in node.toml). Name it as --node {node.name}=relay "
-            "beside the node of hosts with a pool, in a bed with fewer pools: `cluster create … --set pools=1`."
+            f"{named}: {host} has a pool, and {node.name} is for hosts without one (its roles, in node.toml). Give it to those, as --node {node.name}=relay "
+            "does beside the node of hosts with a pool, in a bed with fewer pools: `cluster create … --set pools=1`."
         )
     if choice.backend and choice.backend not in node.recipe.backends:
         there = f"it has {listed(sorted(node.recipe.backends))}" if node.recipe.backends else "its node.toml has none"

@@ -129,13 +129,13 @@ def runs_of(session: Session, number: int) -> list[Request]:
         names, bed = list(session.nodes), read_bed(session.each.bed)
         swapping = hosts_without_pool(bed, session.each.bed) if session.relay else bed.hosts
         halved = halves(swapping, names, session.each.seed, number)
-        staying = {host.name: next(iter(session.in_turns)) for host in bed.hosts if host.name not in halved}
+        producer = next(iter(session.in_turns))
         mixed = msgspec.structs.replace(
             session.each,
             node="",
             nodes={name: one.node for name, one in session.nodes.items()},
-            sides={host.name: (halved | staying)[host.name] for host in bed.hosts},
-            staying=tuple(staying),
+            sides={host.name: halved.get(host.name, producer) for host in bed.hosts},
+            staying=[host.name for host in bed.hosts if host.name not in halved],
             out=session.each.out / f"{MIXED}-{number}",
             seed=session.each.seed + number - 1,
             turn=Turn("", number, " and ".join(names)),

@@ -115,7 +115,7 @@ def workload_of(bed: Bed) -> Workload:
                 name = "mixed"
                 words += ("--shares", ",".join(f"{action}={share}" for action, share in actions.items() if share))
         if bed.live.references:
-            if name == "script" or of_profile["script"]:
+            if of_profile["script"]:
                 raise BedError(
                     "bed.json: live.references goes with transactions that move value, and this workload runs a script. Make the bed again without it, or use --no-workload."
                 )

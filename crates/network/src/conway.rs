@@ -60,6 +60,32 @@ pub struct Conway {
     initial_dreps: Map<String, Value>,
 }
 
+/// The governance that a genesis begins with: without members of a committee.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Governance {
+    /// Share of the committee that votes take.
+    pub committee_threshold: Ratio,
+    /// The place of the constitution.
+    pub constitution_url: String,
+    /// Its hash.
+    pub constitution_hash: [u8; 32],
+    /// DReps, in ascending order.
+    pub dreps: Vec<DRep>,
+}
+
+/// A DRep of a genesis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DRep {
+    /// True where the hash is that of a script, and not of a key.
+    pub script: bool,
+    /// The hash.
+    pub hash: [u8; 28],
+    /// The epoch in which it expires.
+    pub expiry: u64,
+    /// Lovelace.
+    pub deposit: u64,
+}
+
 impl Conway {
     /// The genesis with these DReps, as hashes of their keys, and without a committee.
     pub fn stated(parameters: Parameters, cost_model: &[i64], dreps: impl Iterator<Item = [u8; 28]>) -> Self {
@@ -72,6 +98,30 @@ impl Conway {
             constitution: json!({"anchor": {"dataHash": "00".repeat(32), "url": ""}}),
             initial_dreps: dreps.map(drep).collect(),
         }
+    }
+
+    /// The governance that it begins with; None where there are members of a committee or a script of the constitution, which aren't followed, or a part
+    /// can't be read.
+    pub fn governance(&self) -> Option<Governance> {
+        let threshold = &self.committee["threshold"];
+        let no_members = self.committee["members"].as_object().is_some_and(Map::is_empty);
+        let mut constitution_hash = [0; 32];
+        hex::decode_to_slice(self.constitution["anchor"]["dataHash"].as_str()?, &mut constitution_hash).ok()?;
+        let drep = |(name, drep): (&String, &Value)| {
+            let (kind, digits) = name.split_once('-')?;
+            let mut hash = [0; 28];
+            hex::decode_to_slice(digits, &mut hash).ok()?;
+            Some(DRep { script: kind == "scriptHash", hash, expiry: drep["expiry"].as_u64()?, deposit: drep["deposit"].as_u64()? })
+        };
+        let mut dreps: Vec<DRep> = self.initial_dreps.iter().map(drep).collect::<Option<_>>()?;
+        dreps.sort_unstable();
+        let governance = Governance {
+            committee_threshold: serde_json::from_value(threshold.clone()).ok()?,
+            constitution_url: self.constitution["anchor"]["url"].as_str()?.to_owned(),
+            constitution_hash,
+            dreps,
+        };
+        (no_members && self.constitution.get("script").is_none_or(Value::is_null)).then_some(governance)
     }
 }
 

@@ -107,6 +107,13 @@ impl Ratio {
     }
 }
 
+impl Default for Ratio {
+    /// Nothing.
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
 impl Serialize for Ratio {
     /// As a decimal number for people, which is a whole one where the denominator is 1; exactly for programs.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -143,7 +143,7 @@ pub enum NetworkId {
 }
 
 /// Pools that are there from the beginning, and the stake keys that delegate to them.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Staking {
     /// By the hash of the pool's cold key.
     pub pools: Entries<Hex<28>, StakingPool>,
@@ -151,11 +151,46 @@ pub struct Staking {
     pub stake: Entries<Hex<28>, Hex<28>>,
 }
 
-/// The fields of a pool that are read.
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// A pool that is there from the beginning.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct StakingPool {
     /// Hash of its VRF key.
     pub vrf: Hex<32>,
+    /// Lovelace that its owners promise to delegate to it.
+    #[serde(default)]
+    pub pledge: u64,
+    /// Lovelace that it takes first of its rewards.
+    #[serde(default)]
+    pub cost: u64,
+    /// The share of the rest that it takes.
+    #[serde(default)]
+    pub margin: Ratio,
+    /// The account that its own rewards go to; None where it isn't stated.
+    #[serde(default)]
+    pub reward_account: Option<RewardAccount>,
+    /// Hashes of its owners' stake keys.
+    #[serde(default)]
+    pub owners: Vec<Hex<28>>,
+}
+
+/// A reward account as a genesis states it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct RewardAccount {
+    /// Its owner.
+    pub credential: StatedCredential,
+}
+
+/// The hash of a key or a script.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum StatedCredential {
+    /// The hash of a key.
+    #[serde(alias = "key hash")]
+    KeyHash(Hex<28>),
+    /// The hash of a script.
+    #[serde(alias = "script hash")]
+    ScriptHash(Hex<28>),
 }
 
 /// A network, as far as its transactions depend on it.
@@ -310,7 +345,11 @@ impl Parameters {
 
 /// A whole number of seconds is written without a fraction.
 fn whole_where_it_is<S: Serializer>(seconds: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    if seconds.fract() == 0.0 { serializer.serialize_u64(*seconds as u64) } else { serializer.serialize_f64(*seconds) }
+    if serializer.is_human_readable() && seconds.fract() == 0.0 {
+        serializer.serialize_u64(*seconds as u64)
+    } else {
+        serializer.serialize_f64(*seconds)
+    }
 }
 
 /// Extra entropy: in files an object of tag and contents.

@@ -62,6 +62,17 @@ struct Constants {
     active_slots: Ratio,
 }
 
+/// Lovelace that rewards move at the end of an epoch.
+pub(crate) struct NextUpdate {
+    /// Into the treasury.
+    pub(crate) treasury: u64,
+    /// Out of the reserves.
+    pub(crate) reserves: u64,
+    /// Out of the fees.
+    pub(crate) fees: u64,
+    pub(crate) rewards: BTreeMap<Credential, u64>,
+}
+
 /// A transaction, as far as it changes accounts and pots.
 pub(crate) struct Moves<'t> {
     pub(crate) fee: u64,
@@ -113,16 +124,26 @@ impl Accounts {
         }
     }
 
-    /// Adds an account and the pool that it delegates to, without deposits and terms: those of a genesis that has no rewards.
+    /// Adds an account of a genesis. Its deposit counts, although nobody paid it (`conwayRegisterInitialAccounts`).
     pub(crate) fn add_account(&mut self, owner: Credential) {
-        self.accounts.insert(owner, Account::default());
+        let deposit = self.running.key_deposit;
+        self.pots.deposits += deposit;
+        self.accounts.insert(owner, Account { rewards: 0, deposit });
     }
 
-    /// As [`Accounts::add_account`], a pool.
-    pub(crate) fn add_pool(&mut self, pool: Hash28) {
+    /// As [`Accounts::add_account`], a pool; one without terms is that of a genesis that has no rewards.
+    pub(crate) fn add_pool(&mut self, pool: Hash28, terms: Option<PoolTerms>) {
         let account = Credential { script: false, hash: pool };
-        let terms = PoolTerms { pledge: 0, cost: 0, margin: (0, 1), account, owners: Vec::new() };
-        self.pools.insert(pool, Pool { terms, changed: None, deposit: 0 });
+        let terms = terms.unwrap_or(PoolTerms { pledge: 0, cost: 0, margin: (0, 1), account, owners: Vec::new() });
+        let deposit = self.running.pool_deposit;
+        self.pots.deposits += deposit;
+        self.pools.insert(pool, Pool { terms, changed: None, deposit });
+    }
+
+    /// Takes the first snapshot, which the rewards of epoch 1 are of, from what a genesis has in outputs by owner, with the pool that each
+    /// delegates to (`resetStakeDistribution`).
+    pub(crate) fn begin(&mut self, held: impl Iterator<Item = (Credential, u64, Hash28)>) {
+        self.snapshots[0] = Arc::new(self.snapshot(held));
     }
 
     /// Lovelace that is neither in unspent outputs nor in reward accounts.
@@ -143,6 +164,32 @@ impl Accounts {
     /// The number of registered credentials.
     pub fn registered(&self) -> usize {
         self.accounts.len()
+    }
+
+    /// The running epoch.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Blocks by pool: of the epoch before, and of the running one.
+    pub(crate) fn blocks(&self) -> [&BTreeMap<Hash28, u64>; 2] {
+        [&self.blocks_before, &self.blocks]
+    }
+
+    /// Registered credentials, each with the lovelace of its reward account and its deposit.
+    pub(crate) fn registrations(&self) -> impl Iterator<Item = (Credential, (u64, u64))> {
+        self.accounts.iter().map(|(owner, account)| (*owner, (account.rewards, account.deposit)))
+    }
+
+    /// The terms of pools: those that hold now, or those that some have from the next epoch on.
+    pub(crate) fn pool_terms(&self, changed: bool) -> impl Iterator<Item = (Hash28, &PoolTerms)> {
+        self.pools.iter().filter_map(move |(id, pool)| Some((*id, if changed { pool.changed.as_ref()? } else { &pool.terms })))
+    }
+
+    /// The changes that the end of the running epoch makes by rewards.
+    pub(crate) fn next_update(&self) -> NextUpdate {
+        let Update { treasury, issued, returned, rewards } = self.issue().work_out(self.eligible.as_ref());
+        NextUpdate { treasury, reserves: issued - returned, fees: self.fees_to_share, rewards: rewards.into_iter().collect() }
     }
 
     /// Counts a block of a pool.
@@ -225,15 +272,7 @@ impl Accounts {
     /// Pays the rewards that the epoch that ends worked out, those of the one before it (NEWEPOCH).
     pub(crate) fn pay_rewards(&mut self) {
         self.begin_rewards();
-        let issue = Issue {
-            parameters: &self.before,
-            constants: &self.constants,
-            blocks: &self.blocks_before,
-            snapshot: &self.snapshots[2],
-            reserves: self.pots.reserves,
-            fees: self.fees_to_share,
-        };
-        let Update { treasury, issued, returned, rewards } = issue.work_out(self.eligible.as_ref());
+        let Update { treasury, issued, returned, rewards } = self.issue().work_out(self.eligible.as_ref());
         self.eligible = None;
         self.pots.treasury += treasury;
         self.pots.reserves = self.pots.reserves - issued + returned;
@@ -246,19 +285,34 @@ impl Accounts {
         }
     }
 
+    fn issue(&self) -> Issue<'_> {
+        Issue {
+            parameters: &self.before,
+            constants: &self.constants,
+            blocks: &self.blocks_before,
+            snapshot: &self.snapshots[2],
+            reserves: self.pots.reserves,
+            fees: self.fees_to_share,
+        }
+    }
+
     /// Takes the snapshot of the boundary (SNAP): lovelace in outputs by owner, and the pool that each delegates to.
     pub(crate) fn take_snapshot(&mut self, held: impl Iterator<Item = (Credential, u64, Hash28)>) -> Arc<Snapshot> {
+        let mark = Arc::new(self.snapshot(held));
+        self.snapshots.rotate_right(1);
+        self.snapshots[0] = mark.clone();
+        self.fees_to_share = self.pots.fees;
+        mark
+    }
+
+    fn snapshot(&self, held: impl Iterator<Item = (Credential, u64, Hash28)>) -> Snapshot {
         let stake = held.filter_map(|(owner, lovelace, pool)| {
             let total = self.accounts.get(&owner)?.rewards.saturating_add(lovelace);
             (total > 0 && self.pools.contains_key(&pool)).then_some((owner, (total, pool)))
         });
         let stake = stake.collect();
         let pools = self.pools.iter().map(|(id, pool)| (*id, pool.terms.clone())).collect();
-        let mark = Arc::new(Snapshot { stake, pools });
-        self.snapshots.rotate_right(1);
-        self.snapshots[0] = mark.clone();
-        self.fees_to_share = self.pots.fees;
-        mark
+        Snapshot { stake, pools }
     }
 
     /// Ends the boundary: pools change and retire (POOLREAP), parameters are adopted, and the count of blocks begins again.

@@ -4,12 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use slotmark_chain::Hash32;
-use slotmark_chain::block::Hash28;
+use slotmark_chain::block::{Credential, Hash28, PoolTerms};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_ledger::{EncodedOutput, encode_output};
 use slotmark_network::byron::Byron;
-use slotmark_network::{GenesisError, Network, Parameters, Ratio, Shelley, genesis_beside};
+use slotmark_network::shelley::{StakingPool, StatedCredential};
+use slotmark_network::{GenesisError, Hex, Network, Parameters, Ratio, Shelley, genesis_beside};
 
 use crate::base::{Base, BaseError};
 use crate::header::KesPeriods;
@@ -17,7 +19,7 @@ use crate::lottery::ActiveSlots;
 use crate::overlay::Delegation;
 
 /// The initial state of a network.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Genesis {
     /// BLAKE2b-256 of the Shelley genesis file's bytes: the first nonce.
     pub hash: Hash32,
@@ -31,6 +33,8 @@ pub struct Genesis {
     pub funds: Vec<(Vec<u8>, u64)>,
     /// Pools that are there from the beginning, with the hash of their VRF key.
     pub pools: Vec<(Hash28, Hash32)>,
+    /// The terms on which these pools share their rewards, in the same order; None for one whose account isn't stated.
+    pub pool_terms: Vec<Option<PoolTerms>>,
     /// Hashes of stake keys that delegate from the beginning, and their pools.
     pub delegators: Vec<(Hash28, Hash28)>,
     /// BLAKE2b-256 of the Byron genesis file's bytes, whose balances are in `funds`; None where it wasn't there.
@@ -40,11 +44,12 @@ pub struct Genesis {
     /// The part that transactions depend on; None without Alonzo's genesis file.
     pub ledger: Option<Ledger>,
     /// The base in which entries are looked up: it has the funds and delegators of a genesis on a base.
+    #[serde(skip)]
     pub base: Option<Arc<Base>>,
 }
 
 /// The part of a network's initial state that transactions depend on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     /// The network itself.
     pub network: Network,
@@ -139,7 +144,7 @@ impl Genesis {
             }
         }
         let delegation = |(key, to): &(_, slotmark_network::shelley::Delegate)| {
-            let slotmark_network::Hex(genesis_key) = *key;
+            let Hex(genesis_key) = *key;
             Delegation { genesis_key, delegate: to.delegate.0, vrf_key_hash: to.vrf.0 }
         };
         let staking = std::mem::take(&mut shelley.staking);
@@ -149,6 +154,7 @@ impl Genesis {
             delegations: shelley.delegates.iter().map(delegation).collect(),
             funds: std::mem::take(&mut shelley.funds).0.into_iter().map(|(address, lovelace)| (address.0, lovelace)).collect(),
             pools: staking.pools.iter().map(|(id, pool)| (id.0, pool.vrf.0)).collect(),
+            pool_terms: staking.pools.iter().map(|(_, pool)| terms(pool)).collect(),
             delegators: staking.stake.iter().map(|(key, pool)| (key.0, pool.0)).collect(),
             byron_hash: None,
             has_all_funds: false,
@@ -185,6 +191,17 @@ impl Genesis {
         self.has_all_funds = file.avvm_distr.is_empty();
         Ok(self)
     }
+}
+
+/// The terms of a pool of a genesis.
+fn terms(pool: &StakingPool) -> Option<PoolTerms> {
+    let account = match pool.reward_account?.credential {
+        StatedCredential::KeyHash(Hex(hash)) => Credential { script: false, hash },
+        StatedCredential::ScriptHash(Hex(hash)) => Credential { script: true, hash },
+    };
+    let margin = (pool.margin.numerator(), pool.margin.denominator());
+    let owners = pool.owners.iter().map(|owner| owner.0).collect();
+    Some(PoolTerms { pledge: pool.pledge, cost: pool.cost, margin, account, owners })
 }
 
 #[cfg(test)]

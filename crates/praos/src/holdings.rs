@@ -80,6 +80,8 @@ pub(crate) struct Holdings {
     base: Option<Arc<Base>>,
     /// Keeps the outputs after the last settled block, in place of the base.
     set: Option<Arc<dyn Outputs>>,
+    /// True where no outputs are kept at all, but only what they count for.
+    counts_only: bool,
     /// Outputs of the set or the base that are spent.
     spent: HashSet<Place>,
     /// Outputs that neither has.
@@ -130,6 +132,17 @@ impl Holdings {
         if let Some(journal) = &mut self.journal {
             journal.0.push(change);
         }
+    }
+
+    /// Makes holdings that keep no outputs, but only what they count for.
+    pub(crate) fn counting() -> Self {
+        Self { counts_only: true, ..Self::default() }
+    }
+
+    /// Forgets the outputs, which are kept elsewhere from here on, but not what they count for.
+    pub(crate) fn count_only(&mut self) {
+        (self.spent, self.unspent) = (HashSet::new(), HashMap::new());
+        self.counts_only = true;
     }
 
     /// Has the outputs of all changes so far kept in a set, which has exactly these.
@@ -222,11 +235,25 @@ impl Holdings {
     }
 
     /// Adds an output, whose stake counts for an account.
-    pub(crate) fn add(&mut self, place: Place, account: Option<u32>, lovelace: u64, encoded: EncodedOutput) {
+    pub(crate) fn add(&mut self, place: Place, account: Option<u32>, lovelace: u64, encoded: impl FnOnce() -> EncodedOutput) {
+        if self.counts_only {
+            return self.count(account, lovelace);
+        }
+        let encoded = encoded();
         self.note(Change::Added(place, encoded.clone()));
         let unspent = Unspent { account, lovelace, encoded };
-        self.count(&unspent);
+        self.count(account, lovelace);
         self.unspent.insert(place, unspent);
+    }
+
+    /// Takes out an output that is kept elsewhere; false where it can't be read.
+    pub(crate) fn spend_counted(&mut self, encoded: &[u8]) -> bool {
+        let Some((owner, lovelace)) = owner_of(encoded) else { return false };
+        if let Owner::Account(credential) = owner {
+            let account = self.account(credential);
+            self.discount(account, lovelace);
+        }
+        true
     }
 
     /// Takes an output out; false where it isn't there.
@@ -251,24 +278,33 @@ impl Holdings {
             }
         };
         if let Some(account) = unspent.account {
-            let sum = &mut self.accounts[account as usize].lovelace;
-            *sum = sum.saturating_sub(unspent.lovelace);
+            self.discount(account, unspent.lovelace);
         }
         Some(unspent)
     }
 
     fn give_back(&mut self, place: Place, unspent: Unspent) {
-        self.count(&unspent);
+        self.count(unspent.account, unspent.lovelace);
         if !self.spent.remove(&place) {
             self.unspent.insert(place, unspent);
         }
     }
 
-    fn count(&mut self, unspent: &Unspent) {
-        if let Some(account) = unspent.account {
+    fn count(&mut self, account: Option<u32>, lovelace: u64) {
+        if let Some(account) = account {
             let sum = &mut self.accounts[account as usize].lovelace;
-            *sum = sum.saturating_add(unspent.lovelace);
+            *sum = sum.saturating_add(lovelace);
         }
+    }
+
+    fn discount(&mut self, account: u32, lovelace: u64) {
+        let sum = &mut self.accounts[account as usize].lovelace;
+        *sum = sum.saturating_sub(lovelace);
+    }
+
+    /// Returns whether outputs are kept.
+    pub(crate) fn keeps_outputs(&self) -> bool {
+        !self.counts_only
     }
 
     /// The number of a credential's account.

@@ -4,6 +4,7 @@
 //! stays exact. Without, as in a node, they are left out: stake is then exact until the first rewards count, and approximate from then
 //! on, which each distribution records.
 
+mod new_epoch_state;
 #[cfg(test)]
 mod tests;
 
@@ -91,8 +92,20 @@ pub struct Stake {
 impl Stake {
     /// The stake of a genesis.
     pub fn new(genesis: &Genesis) -> Self {
+        Self::of_funds(genesis, Holdings::new(genesis.base.clone()), genesis.funds.iter().map(|(address, lovelace)| (address, *lovelace)))
+    }
+
+    /// The stake of a genesis whose unspent outputs are kept elsewhere; these are all of them. Accounts are followed, where it has all that they depend on.
+    pub(crate) fn counting(genesis: &Genesis, funds: impl Iterator<Item = (impl AsRef<[u8]>, u64)>) -> Self {
+        let mut unspent = 0;
+        let mut stake = Self::of_funds(genesis, Holdings::counting(), funds.inspect(|(_, lovelace)| unspent += lovelace));
+        stake.follow_accounts(genesis, unspent);
+        stake
+    }
+
+    fn of_funds(genesis: &Genesis, holdings: Holdings, funds: impl Iterator<Item = (impl AsRef<[u8]>, u64)>) -> Self {
         let mut stake = Self {
-            holdings: Holdings::new(genesis.base.clone()),
+            holdings,
             pools: genesis.pools.iter().copied().collect(),
             changed_pools: HashMap::new(),
             retiring: BTreeMap::new(),
@@ -103,9 +116,11 @@ impl Stake {
             next_mark: None,
             accounts: None,
         };
-        for (address, lovelace) in &genesis.funds {
+        for (address, lovelace) in funds {
+            let address = address.as_ref();
             let account = stake.account_of(address);
-            stake.holdings.add((blake2b_256(&[address]), 0), account, *lovelace, encode_output(address, *lovelace));
+            let place = if stake.holdings.keeps_outputs() { (blake2b_256(&[address]), 0) } else { Place::default() };
+            stake.holdings.add(place, account, lovelace, || encode_output(address, lovelace));
         }
         for (key, pool) in &genesis.delegators {
             let account = stake.holdings.account_mut(Credential { script: false, hash: *key });
@@ -118,16 +133,24 @@ impl Stake {
 
     /// Follows accounts, pools and pots from a genesis on, where it has all that they depend on. What [`Stake::undo`] takes back doesn't
     /// have them.
-    pub(crate) fn follow_accounts(&mut self, genesis: &Genesis) {
+    pub(crate) fn follow_accounts(&mut self, genesis: &Genesis, unspent: u64) {
         let no_rewards = genesis.shelley.parameters.tau.is_one();
-        let has_terms = genesis.pools.is_empty() || no_rewards;
+        let has_terms = no_rewards || genesis.pool_terms.iter().all(Option::is_some);
         if !self.exact || genesis.base.is_some() || genesis.ledger.is_none() || !has_terms {
             return;
         }
-        let mut accounts = Accounts::new(&genesis.shelley, genesis.active_slots.share(), genesis.lovelace());
-        genesis.pools.iter().for_each(|(pool, _)| accounts.add_pool(*pool));
+        let mut accounts = Accounts::new(&genesis.shelley, genesis.active_slots.share(), unspent);
+        for ((pool, _), terms) in genesis.pools.iter().zip(&genesis.pool_terms) {
+            accounts.add_pool(*pool, terms.clone());
+        }
         genesis.delegators.iter().for_each(|(key, _)| accounts.add_account(Credential { script: false, hash: *key }));
+        accounts.begin(held(&self.holdings));
         self.accounts = Some(Box::new(accounts));
+    }
+
+    /// Forgets the outputs, which are kept elsewhere from here on.
+    pub(crate) fn count_only(&mut self) {
+        self.holdings.count_only();
     }
 
     /// Accounts, pools and pots; None where they aren't followed.
@@ -241,8 +264,7 @@ impl Stake {
         // The snapshot comes first: changes and retirements that the boundary brings aren't in it.
         let mark = match (&mut self.accounts, &self.next_mark) {
             (Some(accounts), _) => {
-                let held = self.holdings.accounts().filter(|(_, account)| account.registered);
-                let snapshot = accounts.take_snapshot(held.filter_map(|(owner, account)| Some((owner, account.lovelace, account.pool?))));
+                let snapshot = accounts.take_snapshot(held(&self.holdings));
                 let mut pools: HashMap<Hash28, (u64, Hash32)> = self.pools.iter().map(|(pool, key)| (*pool, (0, *key))).collect();
                 for (lovelace, pool) in snapshot.stake.values() {
                     pools.entry(*pool).and_modify(|(sum, _)| *sum += lovelace);
@@ -289,10 +311,33 @@ impl Stake {
         (0..).zip(block.transactions).map(apply).collect()
     }
 
+    /// Applies a block's transactions where outputs are kept elsewhere; `resolved` is what they refer to, and learns what accounts and
+    /// pools tell of them.
+    ///
+    /// # Errors
+    /// A certificate can't be read.
+    pub(crate) fn apply_resolved(&mut self, block: &Block<'_, '_>, resolved: &mut [Resolved]) -> Result<(), DecodeError> {
+        for ((place, transaction), resolved) in (0..).zip(block.transactions).zip(resolved) {
+            self.take_in(block, transaction, !block.invalid.contains(&place), resolved)?;
+        }
+        Ok(())
+    }
+
     fn apply_transaction(&mut self, block: &Block<'_, '_>, transaction: &Transaction, valid: bool) -> Result<Resolved, DecodeError> {
+        let mut resolved = Resolved::of(block, transaction, 0, |id, index| self.unspent(id, index))?;
+        self.take_in(block, transaction, valid, &mut resolved)?;
+        Ok(resolved)
+    }
+
+    fn take_in(
+        &mut self,
+        block: &Block<'_, '_>,
+        transaction: &Transaction,
+        valid: bool,
+        resolved: &mut Resolved,
+    ) -> Result<(), DecodeError> {
         let certificates = block.certificates(transaction)?;
-        let find = |id: &Hash32, index| self.unspent(id, index);
-        let mut resolved = Resolved::of(block, transaction, self.new_pools(&certificates).len() as u64, find)?;
+        resolved.new_pools = self.new_pools(&certificates).len() as u64;
         if let Some(accounts) = &mut self.accounts {
             if valid {
                 resolved.fits_accounts = accounts.apply(&Moves {
@@ -313,24 +358,30 @@ impl Stake {
         };
         for (input, output) in spent.iter().zip(outputs) {
             let id = block.bytes[input.transaction as usize..][..32].try_into().expect("32 bytes");
-            if !self.holdings.spend(&(id, input.index)) {
+            let is_there = match output {
+                _ if self.holdings.keeps_outputs() => self.holdings.spend(&(id, input.index)),
+                Some(encoded) => self.holdings.spend_counted(encoded),
+                None => false,
+            };
+            if !is_there {
                 self.exact = false;
                 *output = None; // an input that is there twice is spent once
             }
         }
-        let id = blake2b_256(&[transaction.body.of(block.bytes)]);
+        // Where outputs are kept elsewhere, their places are too.
+        let id = if self.holdings.keeps_outputs() { blake2b_256(&[transaction.body.of(block.bytes)]) } else { Hash32::default() };
         let outputs = &block.outputs[transaction.outputs.start as usize..transaction.outputs.end as usize];
         if !valid {
             if let Some(output) = &transaction.collateral_return {
                 self.add(block, (id, outputs.len() as u64), output);
             }
-            return Ok(resolved);
+            return Ok(());
         }
         for (index, output) in (0..).zip(outputs) {
             self.add(block, (id, index), output);
         }
         certificates.into_iter().for_each(|certificate| self.certify(certificate));
-        Ok(resolved)
+        Ok(())
     }
 
     /// The pools that these certificates register for the first time.
@@ -344,7 +395,7 @@ impl Stake {
 
     fn add(&mut self, block: &Block<'_, '_>, place: Place, output: &Output) {
         let account = self.account_of(output.address.of(block.bytes));
-        self.holdings.add(place, account, output.lovelace, output.encoded.of(block.bytes).into());
+        self.holdings.add(place, account, output.lovelace, || output.encoded.of(block.bytes).into());
     }
 
     /// The account that an output at an address counts for.
@@ -400,6 +451,12 @@ impl Stake {
         }
         Distribution { exact: self.exact, ..Distribution::of_pools(pools) }
     }
+}
+
+/// Owners that delegate, each with the lovelace of its outputs and its pool.
+fn held(holdings: &Holdings) -> impl Iterator<Item = (Credential, u64, Hash28)> {
+    let registered = holdings.accounts().filter(|(_, account)| account.registered);
+    registered.filter_map(|(owner, account)| Some((owner, account.lovelace, account.pool?)))
 }
 
 /// Lovelace of all these outputs that are there.

@@ -137,9 +137,35 @@ impl ChainState {
     pub fn with_accounts(genesis: Option<&Arc<Genesis>>) -> Self {
         let mut state = Self::new(genesis);
         if let (Some(stake), Some(genesis)) = (state.stake_mut(), genesis) {
-            stake.follow_accounts(genesis);
+            stake.follow_accounts(genesis, genesis.lovelace());
         }
         state
+    }
+
+    /// As [`ChainState::with_accounts`] where unspent outputs are kept elsewhere: `funds` are all addresses of the genesis that have one, each with its
+    /// lovelace. Blocks go in by [`ChainState::step`] without transactions, and then by [`ChainState::apply_resolved`].
+    pub fn counting(genesis: &Arc<Genesis>, funds: impl Iterator<Item = (impl AsRef<[u8]>, u64)>) -> Self {
+        let network = Network::of_stake(genesis, Stake::counting(genesis, funds));
+        Self { previous: None, from_origin: false, counters: Counters::default(), network: Some(network) }
+    }
+
+    /// Forgets unspent outputs, which are kept elsewhere from here on: the state is as one of [`ChainState::counting`].
+    pub fn count_only(&mut self) {
+        if let Some(stake) = self.stake_mut() {
+            stake.count_only();
+        }
+    }
+
+    /// Takes in the transactions of the block whose header came last. `resolved` is what each of them refers to, and learns what accounts
+    /// and pools tell of it.
+    ///
+    /// # Errors
+    /// A transaction can't be read.
+    pub fn apply_resolved(&mut self, block: &Block<'_, '_>, resolved: &mut [Resolved]) -> Result<(), DecodeError> {
+        let from_origin = self.from_origin && block.header.issuer.is_some();
+        let Some(network) = self.network.as_mut().filter(|_| from_origin) else { return Ok(()) };
+        network.note_transactions(block)?;
+        network.stake.as_mut().map_or(Ok(()), |stake| stake.apply_resolved(block, resolved))
     }
 
     /// Takes in the next block. `block` is its transactions; None where it has none. `body_bytes` is its body's length.
@@ -260,6 +286,16 @@ impl ChainState {
         self.previous.as_ref().map(|last| Tip { point: Point::Block { slot: last.slot, hash: last.hash }, block_no: last.number })
     }
 
+    /// The nonces after the last block; None without a genesis.
+    pub fn nonces(&self) -> Option<&Nonces> {
+        self.network.as_ref().map(|network| &network.nonces)
+    }
+
+    /// The parameters that the next transactions of this epoch are under; None where they aren't known.
+    pub fn parameters(&self) -> Option<&Parameters> {
+        self.network.as_ref().filter(|network| network.limits_known)?.updates.transactions().map(Arc::as_ref)
+    }
+
     /// Unspent outputs and stake; None where they can't be rebuilt.
     pub fn stake(&self) -> Option<&Stake> {
         self.network.as_ref()?.stake.as_ref()
@@ -326,6 +362,10 @@ pub fn note_counter(last: u64, sequence: u64, outcome: &mut Outcome) {
 
 impl Network {
     fn new(genesis: &Arc<Genesis>) -> Self {
+        Self::of_stake(genesis, Stake::new(genesis))
+    }
+
+    fn of_stake(genesis: &Arc<Genesis>, stake: Stake) -> Self {
         Self {
             nonces: Nonces::initial(genesis.hash),
             updates: Updates::new(
@@ -333,7 +373,7 @@ impl Network {
                 genesis.ledger.as_ref().map(|ledger| ledger.parameters.clone()),
                 genesis.shelley.update_quorum,
             ),
-            stake: Some(Stake::new(genesis)),
+            stake: Some(stake),
             epoch: None,
             after_byron: None,
             limits_known: true,
@@ -437,7 +477,8 @@ impl Network {
         self.nonces.apply(contribution, header.prev_hash, header.slot.saturating_add(settling) < next_epoch);
     }
 
-    fn apply(&mut self, block: &Block<'_, '_>, outcome: &mut Outcome) -> Result<Vec<Resolved>, DecodeError> {
+    /// Takes in what a block's transactions change beside stake: proposals, and delegates of genesis keys.
+    fn note_transactions(&mut self, block: &Block<'_, '_>) -> Result<(), DecodeError> {
         for (place, transaction) in (0u32..).zip(block.transactions) {
             if block.invalid.contains(&place) {
                 continue;
@@ -450,6 +491,11 @@ impl Network {
                 self.delegates_known &= !block.certificates(transaction)?.iter().any(changes);
             }
         }
+        Ok(())
+    }
+
+    fn apply(&mut self, block: &Block<'_, '_>, outcome: &mut Outcome) -> Result<Vec<Resolved>, DecodeError> {
+        self.note_transactions(block)?;
         let Some(stake) = &mut self.stake else {
             outcome.note_unknown(Rule::InputsFound);
             return unresolved(block);

@@ -28,7 +28,7 @@ pub enum ReplayError {
     Invalid { path: PathBuf, slot: u64, rule: &'static str },
     #[error("{path}: the block of slot {slot} has a transaction of more than 65,536 outputs, which no ledger takes.")]
     Outputs { path: PathBuf, slot: u64 },
-    #[error("{path}: not what --prepare writes for these blocks ({reason}). Make it anew.")]
+    #[error("{path}: not what --prepare writes ({reason}). Make it anew.")]
     Prepared { path: PathBuf, reason: String },
     #[error("{store}: a wrong answer: {what}. Don't use this store; nothing measured of it counts.")]
     Wrong { store: &'static str, what: String },

@@ -1,7 +1,7 @@
 //! Replaying a chain's ledger work, timed phase by phase.
 //!
-//! `place` names unspent outputs, `store` keeps them: in memory, or on disk in an LSM tree or in LMDB. `prepare` reads off a
-//! chain what the headers are to be checked against, `changes` what a block does to the unspent outputs, `replay` does a
+//! `place` names unspent outputs, `store` keeps them: in memory, or on disk in an LSM tree or in LMDB. `prepare` reads a
+//! genesis in advance, `changes` what a block does to the unspent outputs, `replay` does a
 //! chain's work with a clock at hand, `resources` reads what the process used, and `record` is the form of what is written.
 //!
 //! Stores alone: `batches` is the work of the published benchmark, `lookups` the threads that look up, `alone` times it, `prove` compares a

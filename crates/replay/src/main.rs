@@ -11,8 +11,8 @@ use slotmark_replay::{Backend, Settings, prepare, replay};
 #[command(version)]
 struct Arguments {
     /// The ImmutableDB folder.
-    #[arg(long)]
-    chain: PathBuf,
+    #[arg(long, required_unless_present = "prepare")]
+    chain: Option<PathBuf>,
     /// Path of the JSON lines.
     #[arg(long)]
     out: PathBuf,
@@ -22,10 +22,10 @@ struct Arguments {
     /// The folder for a set on disk; one that holds a set is gone on with.
     #[arg(long, required_unless_present = "prepare")]
     state: Option<PathBuf>,
-    /// Replay nothing: only read off chain and genesis what --prepared takes, and write it to --out.
-    #[arg(long, requires = "genesis", conflicts_with_all = ["backend", "state"])]
+    /// Replay nothing: only read the genesis, and write what --prepared takes to --out.
+    #[arg(long, requires = "genesis", conflicts_with_all = ["chain", "backend", "state", "blocks"])]
     prepare: bool,
-    /// File that --prepare wrote for the same blocks, in the place of the genesis file.
+    /// File that --prepare wrote, in the place of the genesis file.
     #[arg(long, conflicts_with_all = ["prepare", "genesis"])]
     prepared: Option<PathBuf>,
     /// The network's Shelley genesis file, with byron-genesis.json beside it.
@@ -44,11 +44,11 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let Arguments { chain, out, backend, state, prepare: _, prepared, genesis, flush_every, blocks, reapply } = Arguments::parse();
-    let done = match (backend, state, &genesis) {
-        (Some(backend), Some(state), _) => {
+    let done = match (chain, backend, state, &genesis) {
+        (Some(chain), Some(backend), Some(state), _) => {
             replay(&Settings { chain, genesis, prepared, backend, state, flush_every, blocks, reapply }, &out).map(|_| ())
         }
-        (_, _, Some(genesis)) => prepare(&chain, genesis, blocks, &out),
+        (.., Some(genesis)) => prepare(genesis, &out),
         _ => unreachable!("clap requires them"),
     };
     match done {

@@ -9,10 +9,15 @@ pub enum Phase {
     Read,
     /// Decoding all of it, and computing its transactions' ids.
     Decode,
+    /// Going into its slot, and taking in its header: nonces and counters, and at the beginning of an epoch rewards, the snapshot of stake,
+    /// pools that change and retire, and parameters.
+    Tick,
     /// The header's link, number, slot, counter, signatures, VRF proofs and leadership.
     HeaderCheck,
     /// Looking up what its transactions refer to.
     Resolve,
+    /// Its certificates and withdrawals, its fees, and the stake that its outputs move.
+    Accounts,
     /// The ledger's rules that need no script to run, on its transactions.
     PhaseOne,
     /// Running its transactions' scripts.
@@ -25,16 +30,28 @@ pub enum Phase {
 
 impl Phase {
     /// All phases, in the order of the work.
-    pub const ALL: [Self; 8] =
-        [Self::Read, Self::Decode, Self::HeaderCheck, Self::Resolve, Self::PhaseOne, Self::PhaseTwo, Self::Apply, Self::Flush];
+    pub const ALL: [Self; 10] = [
+        Self::Read,
+        Self::Decode,
+        Self::Tick,
+        Self::HeaderCheck,
+        Self::Resolve,
+        Self::Accounts,
+        Self::PhaseOne,
+        Self::PhaseTwo,
+        Self::Apply,
+        Self::Flush,
+    ];
 
     /// Its name in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Decode => "decode",
+            Self::Tick => "tick",
             Self::HeaderCheck => "header_check",
             Self::Resolve => "resolve",
+            Self::Accounts => "accounts",
             Self::PhaseOne => "phase_one",
             Self::PhaseTwo => "phase_two",
             Self::Apply => "apply",

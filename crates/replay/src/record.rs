@@ -62,9 +62,13 @@ pub struct Block {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decode_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub tick_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub header_check_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolve_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accounts_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase_one_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,6 +90,9 @@ pub struct End {
     pub entries: u64,
     /// Digest of the set of unspent outputs, in hex.
     pub digest: String,
+    /// Lovelace outside of unspent outputs; None where accounts weren't followed to the end.
+    #[serde(flatten)]
+    pub pots: Option<Pots>,
     /// Loading the outputs of the genesis.
     pub load_ns: u64,
     /// From the first block to the last, with what isn't timed between them.
@@ -95,4 +102,21 @@ pub struct End {
     /// Resources of the process, from before the genesis was loaded to after the last block.
     #[serde(flatten)]
     pub used: Used,
+}
+
+/// Lovelace that isn't in unspent outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Pots {
+    /// Registered credentials.
+    pub accounts: u64,
+    /// Rewards in their accounts.
+    pub rewards: u64,
+    /// The treasury.
+    pub treasury: u64,
+    /// Not issued yet.
+    pub reserves: u64,
+    /// For credentials and pools.
+    pub deposits: u64,
+    /// Fees that aren't shared out yet.
+    pub fees: u64,
 }

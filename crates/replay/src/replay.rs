@@ -2,23 +2,26 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
-use slotmark_chain::block::{Block, Decoder, Header, Span};
+use slotmark_chain::block::{Block, Decoder, Span};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_chain::rule::Outcome;
 use slotmark_chain::{Chain, DecodeError, Hash32, Point};
 use slotmark_ledger::{Resolved, block_units, encode_output, phase_one, phase_two};
-use slotmark_praos::state::ChainState;
+use slotmark_praos::genesis::Genesis;
+use slotmark_praos::header::check_header;
+use slotmark_praos::state::{ChainState, Step};
 
 use crate::changes::{self, Changes, Looked, ResolveError, ids, resolve};
 use crate::error::ReplayError;
 use crate::phase::{Laps, Phase};
 use crate::place::Place;
-use crate::prepare::{Expected, Fund, Prepared};
+use crate::prepare::Prepared;
 use crate::record;
 use crate::resources::Counters;
 use crate::store::{Backend, Store, Tip};
@@ -69,25 +72,26 @@ pub fn replay(settings: &Settings, out: &Path) -> Result<Replay, ReplayError> {
     let chain = Chain::open(&settings.chain)?;
     let blocks = count(&chain, settings.blocks)?;
     let prepared = match (&settings.prepared, &settings.genesis) {
-        (Some(file), _) => Some(Prepared::read(&chain, blocks, file)?),
-        (None, Some(genesis)) => Some(Prepared::of(&chain, genesis, blocks)?),
+        (Some(file), _) => Some(Prepared::read(file)?),
+        (None, Some(genesis)) => Some(Prepared::of(genesis)?),
         (None, None) => None,
     };
     let genesis_entries = prepared.as_ref().map_or(0, |prepared| prepared.funds);
-    let (expected, funds) = prepared.map(Prepared::into_parts).unzip();
-    (0..chain.chunk_count()).for_each(|chunk| chain.forget_chunk(chunk));
     let mut lines = Lines::create(out)?;
     let counters = Counters::begin();
     let mut store = settings.backend.open(&settings.state)?;
     let first = continued(&chain, store.tip(), settings)?;
     let load = Instant::now();
-    if let (None, Some(funds)) = (store.tip(), funds) {
-        load_funds(funds, store.as_mut(), settings)?;
+    if let (None, Some(prepared)) = (store.tip(), &prepared) {
+        load_first_outputs(prepared, store.as_mut(), settings)?;
     }
     let load_ns = load.elapsed().as_nanos() as u64;
+    let ledger = prepared.map(|prepared| Ledger::at(prepared, &chain, first)).transpose()?;
+    (0..chain.chunk_count()).for_each(|chunk| chain.forget_chunk(chunk));
     let timed = Phase::ALL.into_iter().filter(|phase| match phase {
-        Phase::HeaderCheck => expected.is_some() && !settings.reapply,
-        Phase::PhaseOne | Phase::PhaseTwo => expected.as_ref().is_some_and(Expected::has_rules) && !settings.reapply,
+        Phase::Tick | Phase::Accounts => ledger.is_some(),
+        Phase::HeaderCheck => ledger.is_some() && !settings.reapply,
+        Phase::PhaseOne | Phase::PhaseTwo => ledger.as_ref().is_some_and(Ledger::has_rules) && !settings.reapply,
         Phase::Flush => settings.backend.is_on_disk,
         _ => true,
     });
@@ -104,17 +108,7 @@ pub fn replay(settings: &Settings, out: &Path) -> Result<Replay, ReplayError> {
         resumed_after: store.tip().map(|tip| tip.slot),
         flush_every: settings.flush_every,
     })?;
-    let mut work = Work {
-        chain: &chain,
-        settings,
-        expected,
-        links: ChainState::new(None),
-        store,
-        decoder: Decoder::new(),
-        ids: Vec::new(),
-        last: blocks - 1,
-    };
-    work.follow_to(first)?;
+    let mut work = Work { chain: &chain, settings, ledger, store, decoder: Decoder::new(), ids: Vec::new(), last: blocks - 1 };
     let begin = Instant::now();
     let mut missing = 0;
     for index in first..blocks {
@@ -141,6 +135,7 @@ pub fn replay(settings: &Settings, out: &Path) -> Result<Replay, ReplayError> {
         blocks: replayed.blocks,
         entries: replayed.entries,
         digest: hex::encode(replayed.digest),
+        pots: work.ledger.as_ref().and_then(Ledger::pots),
         load_ns,
         elapsed_ns,
         disk_bytes: work.store.disk_bytes(),
@@ -150,14 +145,12 @@ pub fn replay(settings: &Settings, out: &Path) -> Result<Replay, ReplayError> {
     Ok(replayed)
 }
 
-/// Reads off a chain's first blocks, all where None, what a replay of them takes beside the chain, and writes it to `out`.
+/// Reads a genesis, and writes what a replay takes of it to `out`.
 ///
 /// # Errors
-/// The chain or the genesis is damaged, or `out` can't be written.
-pub fn prepare(chain: &Path, genesis: &Path, blocks: Option<u64>, out: &Path) -> Result<(), ReplayError> {
-    let chain = Chain::open(chain)?;
-    let blocks = count(&chain, blocks)?;
-    Prepared::of(&chain, genesis, blocks)?.write(&chain, blocks, out)
+/// The genesis is damaged, or `out` can't be written.
+pub fn prepare(genesis: &Path, out: &Path) -> Result<(), ReplayError> {
+    Prepared::of(genesis)?.write(out)
 }
 
 /// Returns the number of a chain's blocks to replay.
@@ -177,12 +170,12 @@ fn continued(chain: &Chain, tip: Option<Tip>, settings: &Settings) -> Result<usi
 }
 
 /// Loads the first unspent outputs: those of a genesis have the hash of their address as transaction, and index 0.
-fn load_funds(mut funds: impl Iterator<Item = io::Result<Fund>>, store: &mut dyn Store, settings: &Settings) -> Result<(), ReplayError> {
+fn load_first_outputs(prepared: &Prepared, store: &mut dyn Store, settings: &Settings) -> Result<(), ReplayError> {
+    let mut funds = prepared.first_outputs()?;
     loop {
         let mut changes = Changes::default();
         for fund in funds.by_ref().take(LOADED_TOGETHER) {
-            let path = || settings.prepared.clone().unwrap_or_default();
-            let (address, lovelace) = fund.map_err(|error| ReplayError::Prepared { path: path(), reason: error.to_string() })?;
+            let (address, lovelace) = fund?;
             let place = Place::new(&blake2b_256(&[&address]), 0).expect("an index of 0");
             changes.made.push((place, encode_output(&address, lovelace)));
         }
@@ -198,9 +191,8 @@ fn load_funds(mut funds: impl Iterator<Item = io::Result<Fund>>, store: &mut dyn
 struct Work<'c> {
     chain: &'c Chain,
     settings: &'c Settings,
-    expected: Option<Expected>,
-    /// Links and counters.
-    links: ChainState,
+    /// None without a genesis.
+    ledger: Option<Ledger>,
     store: Box<dyn Store>,
     decoder: Decoder,
     ids: Vec<Hash32>,
@@ -208,16 +200,6 @@ struct Work<'c> {
 }
 
 impl Work<'_> {
-    /// Brings links and counters to where a set on disk is.
-    fn follow_to(&mut self, first: usize) -> Result<(), ReplayError> {
-        for index in 0..first {
-            let bytes = self.chain.bytes(index);
-            let block = self.decoder.decode(bytes).map_err(|source| self.chain.block_error(index, source))?;
-            self.links.step(&block.header, 0, None).map_err(|source| self.chain.block_error(index, source))?;
-        }
-        Ok(())
-    }
-
     /// Does one block's work, and gives its line.
     fn block(&mut self, index: usize) -> Result<record::Block, ReplayError> {
         let mut laps = Laps::start();
@@ -235,15 +217,25 @@ impl Work<'_> {
         ids(&block, &mut self.ids);
         laps.end(Phase::Decode);
         let checks = !self.settings.reapply;
-        if checks && self.expected.is_some() {
-            self.check(index, &block.header)?;
-            laps.end(Phase::HeaderCheck);
+        let ticked = self.ledger.as_mut().map(|ledger| ledger.tick(&block)).transpose().map_err(undecodable)?;
+        if let (Some(ledger), Some((step, _))) = (&self.ledger, &ticked) {
+            laps.end(Phase::Tick);
+            if checks {
+                let mut outcome = step.outcome;
+                outcome.merge(check_header(&block.header, &step.surroundings(Some(&ledger.genesis))));
+                self.refuse_broken(index, block.header.slot, outcome)?;
+                laps.end(Phase::HeaderCheck);
+            }
         }
-        let changes::Work { changes, looked, resolved } =
+        let changes::Work { changes, looked, mut resolved } =
             resolve(&block, &self.ids, self.store.as_mut()).map_err(|error| self.unresolved(index, error))?;
         laps.end(Phase::Resolve);
-        if checks {
-            self.check_transactions(index, &block, resolved, &mut laps)?;
+        if let (Some(ledger), Some((step, _))) = (&mut self.ledger, &ticked) {
+            ledger.state.apply_resolved(&block, &mut resolved).map_err(undecodable)?;
+            laps.end(Phase::Accounts);
+            if checks {
+                self.check_transactions(index, &block, step, &resolved, &mut laps)?;
+            }
         }
         self.store.apply(changes);
         laps.end(Phase::Apply);
@@ -254,16 +246,7 @@ impl Work<'_> {
         if self.settings.backend.is_on_disk {
             laps.end(Phase::Flush);
         }
-        let first_of_epoch = self.expected.as_ref().map(|expected| u64::from(expected.begins_epoch(index)));
-        Ok(line(&block, first_of_epoch, looked, &laps))
-    }
-
-    fn check(&mut self, index: usize, header: &Header<'_>) -> Result<(), ReplayError> {
-        let Some(expected) = &self.expected else { return Ok(()) };
-        let step = self.links.step(header, 0, None).map_err(|source| self.chain.block_error(index, source))?;
-        let mut outcome = step.outcome;
-        outcome.merge(expected.check(index, header));
-        self.refuse_broken(index, header.slot, outcome)
+        Ok(line(&block, ticked.map(|(_, begins_epoch)| u64::from(begins_epoch)), looked, &laps))
     }
 
     /// Holds a block's transactions against the rules of the ledger, and runs their scripts, where the genesis has what that takes.
@@ -271,24 +254,24 @@ impl Work<'_> {
         &self,
         index: usize,
         block: &Block<'_, '_>,
-        mut resolved: Vec<Resolved>,
+        step: &Step,
+        resolved: &[Resolved],
         laps: &mut Laps,
     ) -> Result<(), ReplayError> {
-        let Some(expected) = self.expected.as_ref().filter(|expected| expected.has_rules()) else { return Ok(()) };
+        let Some(ledger) = self.ledger.as_ref().filter(|ledger| ledger.has_rules()) else { return Ok(()) };
         let undecodable = |source: DecodeError| self.chain.block_error(index, source);
-        let environment = expected.environment(index, block.header.slot);
+        let environment = step.environment(Some(&ledger.genesis), block.header.slot);
         let auxiliary: HashMap<u32, Span> = match block.transactions {
             [] => HashMap::new(),
             _ => block.auxiliary_data().map_err(undecodable)?.into_iter().collect(),
         };
         let of = |place: u32| auxiliary.get(&place).map(|span| span.of(block.bytes));
         let mut outcome = block_units(block, &environment);
-        for ((place, transaction), resolved) in (0u32..).zip(block.transactions).zip(&mut resolved) {
-            resolved.new_pools = expected.new_pools(index, place as usize);
+        for ((place, transaction), resolved) in (0u32..).zip(block.transactions).zip(resolved) {
             outcome.merge(phase_one(block, transaction, resolved, of(place), &environment).map_err(undecodable)?);
         }
         laps.end(Phase::PhaseOne);
-        for ((place, transaction), resolved) in (0u32..).zip(block.transactions).zip(&resolved) {
+        for ((place, transaction), resolved) in (0u32..).zip(block.transactions).zip(resolved) {
             let valid = !block.invalid.contains(&place);
             outcome.merge(phase_two(block, transaction, valid, resolved, of(place), &environment).0);
         }
@@ -309,6 +292,69 @@ impl Work<'_> {
     }
 }
 
+/// The ledger beside the unspent outputs: headers, parameters, stake, accounts and pots.
+struct Ledger {
+    genesis: Arc<Genesis>,
+    state: ChainState,
+    /// The epoch of the last block; None where it isn't known.
+    epoch: Option<u64>,
+}
+
+impl Ledger {
+    /// The ledger before the block at an index. What comes before it is followed with a set of unspent outputs of its own.
+    fn at(prepared: Prepared, chain: &Chain, first: usize) -> Result<Self, ReplayError> {
+        if first == 0 {
+            let mut failed = None;
+            let funds = prepared.first_outputs()?.map_while(|fund| fund.map_err(|error| failed = Some(error)).ok());
+            let state = ChainState::counting(&prepared.genesis, funds);
+            return failed.map_or(Ok(Self { genesis: prepared.genesis, state, epoch: None }), Err);
+        }
+        let funds = prepared.first_outputs()?.collect::<Result<_, _>>()?;
+        let genesis = Arc::new(Genesis { funds, ..Genesis::clone(&prepared.genesis) });
+        let mut ledger = Self { state: ChainState::with_accounts(Some(&genesis)), genesis: prepared.genesis, epoch: None };
+        let mut decoder = Decoder::new();
+        for index in 0..first {
+            let at = |source| chain.block_error(index, source);
+            let block = decoder.decode(chain.bytes(index)).map_err(at)?;
+            let step = ledger.state.step(&block.header, body_bytes(&block), Some(&block)).map_err(at)?;
+            ledger.epoch = step.epoch.map(|epoch| epoch.number);
+        }
+        ledger.state.count_only();
+        Ok(ledger)
+    }
+
+    /// Takes in the header of the next block. Gives too whether it is the first one of an epoch, with blocks of another epoch before it.
+    fn tick(&mut self, block: &Block<'_, '_>) -> Result<(Step, bool), DecodeError> {
+        let step = self.state.step(&block.header, body_bytes(block), None)?;
+        let epoch = step.epoch.as_ref().map(|epoch| epoch.number);
+        let before = std::mem::replace(&mut self.epoch, epoch);
+        let begins = before.is_some() && before != epoch;
+        Ok((step, begins))
+    }
+
+    /// Returns whether transactions can be checked against rules: the genesis has what those need.
+    fn has_rules(&self) -> bool {
+        self.genesis.ledger.is_some()
+    }
+
+    fn pots(&self) -> Option<record::Pots> {
+        let accounts = self.state.stake()?.accounts()?;
+        let pots = accounts.pots();
+        Some(record::Pots {
+            accounts: accounts.registered() as u64,
+            rewards: accounts.all_rewards(),
+            treasury: pots.treasury,
+            reserves: pots.reserves,
+            deposits: pots.deposits,
+            fees: pots.fees,
+        })
+    }
+}
+
+fn body_bytes(block: &Block<'_, '_>) -> u64 {
+    u64::from(block.body.end - block.body.start)
+}
+
 fn line(block: &Block<'_, '_>, first_of_epoch: Option<u64>, looked: Looked, laps: &Laps) -> record::Block {
     record::Block {
         record: "block",
@@ -327,8 +373,10 @@ fn line(block: &Block<'_, '_>, first_of_epoch: Option<u64>, looked: Looked, laps
         total_ns: laps.total(),
         read_ns: laps.of(Phase::Read),
         decode_ns: laps.of(Phase::Decode),
+        tick_ns: laps.of(Phase::Tick),
         header_check_ns: laps.of(Phase::HeaderCheck),
         resolve_ns: laps.of(Phase::Resolve),
+        accounts_ns: laps.of(Phase::Accounts),
         phase_one_ns: laps.of(Phase::PhaseOne),
         phase_two_ns: laps.of(Phase::PhaseTwo),
         apply_ns: laps.of(Phase::Apply),

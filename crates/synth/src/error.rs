@@ -18,6 +18,12 @@ pub enum SynthError {
     BodyBytes { found: u64, least: u64, most: u64 },
     #[error("{found} extra outputs in the genesis: expected {most} at most.")]
     Outputs { found: u64, most: u64 },
+    #[error("{found} delegators in the genesis: expected {most} at most.")]
+    Delegators { found: u64, most: u64 },
+    #[error(
+        "workload {workload} withdraws from accounts without rewards, and with delegators there are rewards. Choose another workload, or no delegators."
+    )]
+    ActsOnRewards { workload: String },
     #[error("block {block}: the forged wallet has too little left to go on: the chain is too long for its genesis. Give fewer blocks.")]
     Funds { block: u64 },
     #[error("{0}")]

@@ -6,11 +6,11 @@ use slotmark_chain::Hash32;
 use slotmark_network::shelley;
 
 use crate::error::SynthError;
-use crate::genesis::outputs;
+use crate::genesis::{delegators_outputs, outputs};
 use crate::keys::{Keys, STAKE_KEYS, payment_secret, stake_secret};
 use crate::network::configuration::configuration;
 use crate::network::keys::{write_delegators, write_dreps, write_pools};
-use crate::network::{Folder, Network};
+use crate::network::{Folder, Network, Staking};
 use crate::plutus::Script;
 use crate::pools::{HotKey, Pool};
 use crate::recipe::Recipe;
@@ -35,6 +35,7 @@ fn network(recipe: &Recipe, script: Option<&Script>) -> Network {
         dreps: DREPS,
         budgets: recipe.budgets,
         costs,
+        rewards: recipe.delegators > 0,
     }
 }
 
@@ -48,8 +49,11 @@ pub(crate) fn write_genesis(
 ) -> Result<Hash32, SynthError> {
     let folder = Folder::new(chain.join(GENESIS_FOLDER));
     let name = |era: &str| format!("{}-genesis.json", era.to_lowercase());
-    let funds = outputs(keys, recipe.utxo).map(|(_, output)| (output.address, output.lovelace));
-    let hashes = network(recipe, script).write_genesis(&folder, name, pools, &|key| keys.stake_hash(key), funds)?;
+    let funds = outputs(keys, recipe.utxo).map(|(_, output)| output).chain(delegators_outputs(keys, recipe.delegators));
+    let funds = funds.map(|output| (output.address, output.lovelace));
+    let others = (0..recipe.delegators).zip(pools.iter().cycle()).map(|(number, pool)| (keys.delegator_hash(number), pool.id)).collect();
+    let staking = Staking { pools, stake_hash: &|key| keys.stake_hash(key), others };
+    let hashes = network(recipe, script).write_genesis(&folder, name, staking, funds)?;
     folder.json("config.json", &configuration(name, &hashes))?;
     Ok(hashes[1])
 }

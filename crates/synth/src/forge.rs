@@ -9,11 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use slotmark_chain::block::{Decoder, Era};
 use slotmark_chain::{ChainWriter, Point};
 use slotmark_network::Ratio;
 use slotmark_network::shelley;
+use slotmark_praos::genesis::Genesis;
 use slotmark_praos::lottery::ActiveSlots;
 use slotmark_praos::stake::Distribution;
+use slotmark_praos::state::ChainState;
 
 use crate::block::{Headers, PlannedBlock, SealedBlock, point};
 use crate::error::SynthError;
@@ -93,9 +96,16 @@ pub fn forge_with(
     let active_slots = ActiveSlots::new(Ratio::new(1, shelley::SLOTS_PER_BLOCK).expect("a share"));
     let mut headers = Headers::new(recipe, genesis_hash, &pools, &active_slots);
     let mut planner = Planner::new(recipe, sources, &keys, &pools);
+    let mut rewarded = match recipe.delegators {
+        0 => None,
+        _ => Some(Rewarded::of(&writer.folder().join(files::GENESIS_FOLDER).join("shelley-genesis.json"))?),
+    };
     let mut forged = Forged { blocks: 0, bytes: 0, transactions: 0, tip: Point::Origin };
     for epoch in 0.. {
         planner.begin_epoch(epoch);
+        if let Some(rewarded) = &rewarded {
+            planner.stake = rewarded.stake(epoch * recipe.epoch_slots());
+        }
         let nonce = headers.begin_epoch(epoch);
         let slots = epoch * recipe.epoch_slots()..(epoch + 1) * recipe.epoch_slots();
         let mut lottery = Lottery::new(&pools, &planner.stake, &active_slots, nonce, slots);
@@ -105,6 +115,9 @@ pub fn forge_with(
             for body in &sealed {
                 let block = headers.link(body);
                 writer.append(&block)?;
+                if let Some(rewarded) = &mut rewarded {
+                    rewarded.take_in(block.bytes);
+                }
                 forged.blocks += 1;
                 forged.bytes += block.bytes.len() as u64;
                 forged.transactions += body.transactions as u64;
@@ -126,6 +139,32 @@ pub fn forge_with(
 
 fn seal(batch: Vec<PlannedBlock>, keys: &Keys, pools: &[Pool]) -> Vec<SealedBlock> {
     batch.into_par_iter().map(|block| block.seal(keys, pools)).collect()
+}
+
+/// The ledger of a chain with rewards, which stake depends on.
+struct Rewarded {
+    state: ChainState,
+    decoder: Decoder,
+}
+
+impl Rewarded {
+    /// The ledger before the first block, from the genesis that was written.
+    fn of(genesis: &Path) -> Result<Self, SynthError> {
+        let genesis = Genesis::read(genesis).map_err(|error| SynthError::Plan(error.to_string()))?;
+        Ok(Self { state: ChainState::with_accounts(Some(&Arc::new(genesis))), decoder: Decoder::new() })
+    }
+
+    fn take_in(&mut self, block: &[u8]) {
+        let block = self.decoder.decode(block).expect("a block that was just made");
+        let body_bytes = u64::from(block.body.end - block.body.start);
+        self.state.step(&block.header, body_bytes, Some(&block)).expect("transactions that were just made");
+    }
+
+    /// The stake that the epoch of a slot uses.
+    fn stake(&self, slot: u64) -> Arc<Distribution> {
+        let outlook = self.state.outlook(Era::Conway, slot).expect("a state with a genesis");
+        outlook.epoch.distribution.clone().expect("stake that is followed from the genesis on")
+    }
 }
 
 /// Decides slots and transactions.

@@ -77,6 +77,11 @@ impl Keys {
         }
     }
 
+    /// The hash of the stake key of a delegator that only the genesis has; it has no secret half.
+    pub(crate) fn delegator_hash(&self, number: u64) -> Hash28 {
+        blake2b_224(&[&secret(self.seed, "delegator", number)])
+    }
+
     /// The hash of a payment key.
     pub(crate) fn payment_hash(&self, number: u16) -> Hash28 {
         self.payment_hashes[usize::from(number)]

@@ -11,7 +11,7 @@ use slotmark_praos::header::KesPeriods;
 use crate::actions::Shares;
 use crate::budgets::Budgets;
 use crate::error::SynthError;
-use crate::genesis::MAX_EXTRA_OUTPUTS;
+use crate::genesis::{MAX_DELEGATORS, MAX_EXTRA_OUTPUTS};
 use crate::plutus::Loop;
 use crate::random::Stream;
 
@@ -39,6 +39,9 @@ pub struct Recipe {
     pub kes_period_slots: u64,
     /// Unspent outputs in the genesis beyond the 16,384 that are always there, up to 16,000,000.
     pub utxo: u64,
+    /// Stake keys in the genesis beyond the 16 that are always there, up to 4,000,000, each with an output of its own. They delegate to the
+    /// pools in turns; where there are any, a fifth of the rewards goes to the treasury and not all of it.
+    pub delegators: u64,
     /// Bytes of a block's body at most, from 16,384 to 2,000,000.
     pub max_block_body_bytes: u64,
     /// Budgets of scripts.
@@ -57,6 +60,7 @@ impl Recipe {
             security_parameter: PREVIEW_SECURITY_PARAMETER,
             kes_period_slots: PUBLIC_KES_PERIOD_SLOTS,
             utxo: 0,
+            delegators: 0,
             max_block_body_bytes: shelley::PARAMETERS.max_body_bytes,
             budgets: Budgets::PUBLIC,
             txs_per_block: 0,
@@ -96,6 +100,12 @@ impl Recipe {
         self.budgets.check()?;
         if self.utxo > MAX_EXTRA_OUTPUTS {
             return Err(SynthError::Outputs { found: self.utxo, most: MAX_EXTRA_OUTPUTS });
+        }
+        if self.delegators > MAX_DELEGATORS {
+            return Err(SynthError::Delegators { found: self.delegators, most: MAX_DELEGATORS });
+        }
+        if self.delegators > 0 && matches!(self.workload, Workload::Acting(_)) {
+            return Err(SynthError::ActsOnRewards { workload: self.workload.to_string() });
         }
         Ok(())
     }
@@ -288,6 +298,9 @@ mod tests {
         assert!(matches!(Recipe { blocks: 0, ..recipe }.check(), Err(SynthError::NoBlocks)));
         assert!(matches!(Recipe { kes_period_slots: 0, ..recipe }.check(), Err(SynthError::KesPeriod)));
         assert!(matches!(Recipe { utxo: 16_000_001, ..recipe }.check(), Err(SynthError::Outputs { .. })));
+        assert!(matches!(Recipe { delegators: 4_000_001, ..recipe }.check(), Err(SynthError::Delegators { .. })));
+        let acting = Recipe { delegators: 1, workload: Workload::Acting(Shares::MIXED), ..recipe };
+        assert!(matches!(acting.check(), Err(SynthError::ActsOnRewards { .. })));
         assert!(matches!(Recipe { max_block_body_bytes: 4_096, ..recipe }.check(), Err(SynthError::BodyBytes { .. })));
         assert!(Recipe { budgets: Budgets { block: Budgets::PUBLIC.share(9), ..Budgets::PUBLIC }, ..recipe }.check().is_err());
         for security_parameter in [0, 1, 100_001, u64::MAX] {

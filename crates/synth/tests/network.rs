@@ -147,6 +147,18 @@ fn extra_outputs_are_in_the_genesis_and_get_spent() {
     assert_ne!(made.chain().tip().expect("a tip"), other.chain().tip().expect("a tip"));
 }
 
+#[test]
+fn a_chain_with_rewards_is_valid_by_the_stake_that_they_make() {
+    let made = Made::new(&Recipe { delegators: 300, security_parameter: 2, ..small(Workload::Empty, 160) });
+    assert_eq!((made.genesis.funds.len(), made.genesis.delegators.len()), (16_384 + 300, 16 + 300));
+    let report = made.check();
+    assert_valid(&report);
+    // Rewards of epoch 1 are paid before epoch 3, and stake of then counts in epoch 4. Nothing else moves stake in blocks without transactions.
+    let stake: Vec<_> = report.epochs.iter().map(|epoch| epoch.stake).collect();
+    assert!(stake.len() >= 7 && stake[..4].iter().all(|of| *of == stake[0]), "{stake:?}");
+    assert!(stake[3..].is_sorted_by(|one, other| one < other), "{stake:?}");
+}
+
 fn open<T: Enveloped>(path: &Path) -> T {
     let text = fs::read_to_string(path).expect("a file");
     Envelope::read(&text).expect("an envelope").open().unwrap_or_else(|error| panic!("{}: {error}", path.display()))

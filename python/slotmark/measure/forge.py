@@ -50,6 +50,14 @@ class ChainRequest(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Option("Unspent outputs in the genesis in addition to the 16384 that it always has.", least=0, most=16_000_000),
     ] = 0
+    delegators: Annotated[
+        int,
+        Option(
+            "Stake keys in the genesis in addition to the 16 that it always has; with any, there are rewards.",
+            least=0,
+            most=4_000_000,
+        ),
+    ] = 0
     security_parameter: Annotated[
         int,
         Option(

@@ -1,5 +1,7 @@
 //! Certificates: what changes stake, its delegation and its pools.
 
+use serde::{Deserialize, Serialize};
+
 use crate::cbor::{Cursor, DecodeError, Span};
 use crate::point::Hash32;
 
@@ -7,7 +9,7 @@ use crate::point::Hash32;
 pub type Hash28 = [u8; 28];
 
 /// The owner of stake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Credential {
     /// True where the hash is that of a script, and not of a key.
     pub script: bool,
@@ -16,7 +18,7 @@ pub struct Credential {
 }
 
 /// The terms on which a pool shares its rewards.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolTerms {
     /// Lovelace that its owners promise to delegate to it.
     pub pledge: u64,

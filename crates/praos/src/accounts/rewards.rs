@@ -97,7 +97,9 @@ impl Issue<'_> {
             let (for_leader, per_lovelace) = split(terms, earned, own, pool_stake);
             pay(&terms.account, for_leader);
             for (owner, lovelace) in members.iter().filter(|(owner, _)| !is_owner(owner)) {
-                pay(owner, floor(&(&per_lovelace * whole(*lovelace))));
+                // The product isn't reduced to lowest terms, as a fraction would be: that takes ten times as long as all the rest.
+                let share = per_lovelace.numer() * lovelace / per_lovelace.denom();
+                pay(owner, share.try_into().unwrap_or_default());
             }
         }
         rewards

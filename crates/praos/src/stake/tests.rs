@@ -108,7 +108,7 @@ fn apply(stake: &mut Stake, step: &Step, number: u64, epoch: &mut u64, places: &
             let place = (blake2b_256(&[&number.to_le_bytes(), &address]), 0);
             places.insert(place);
             let account = stake.account_of(&address);
-            stake.holdings.add(place, account, *lovelace, encode_output(&address, *lovelace));
+            stake.holdings.add(place, account, *lovelace, || encode_output(&address, *lovelace));
         }
         Step::Spend(index) => {
             let place = places.iter().nth(index.index(places.len().max(1)));

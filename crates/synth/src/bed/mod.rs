@@ -37,7 +37,7 @@ use crate::keys::public;
 use crate::load::Fund;
 use crate::network::configuration::{bed_options, configuration};
 use crate::network::keys::{write_delegators, write_dreps, write_pools};
-use crate::network::{Folder, Network};
+use crate::network::{Folder, Network, Staking};
 use crate::plutus::Script;
 use crate::pools::HotKeys;
 use crate::recipe::PUBLIC_KES_PERIOD_SLOTS;
@@ -231,7 +231,8 @@ impl Bed {
             }
             go_on.is_continue().then_some(fund)
         });
-        let hashes = network.write_genesis(&genesis, genesis_name, &population.pools, &|key| population.stake_hash(key), funds)?;
+        let staking = Staking { pools: &population.pools, stake_hash: &|key| population.stake_hash(key), others: Vec::new() };
+        let hashes = network.write_genesis(&genesis, genesis_name, staking, funds)?;
         if go_on.is_break() {
             return Err(SynthError::Interrupted);
         }
@@ -306,6 +307,7 @@ impl Bed {
             dreps: genesis.dreps,
             budgets: genesis.budgets,
             costs: self.script.as_ref().map(Script::costs).unwrap_or_default(),
+            rewards: false,
         }
     }
 

@@ -10,7 +10,7 @@ use slotmark_chain::hash::blake2b_224;
 use slotmark_network::alonzo::Alonzo;
 use slotmark_network::conway::{self, Conway};
 use slotmark_network::shelley::{self, Shelley};
-use slotmark_network::{PLUTUS_V1_COST_MODEL, PLUTUS_V3_COST_MODEL, byron};
+use slotmark_network::{PLUTUS_V1_COST_MODEL, PLUTUS_V3_COST_MODEL, Ratio, byron};
 
 use super::Network;
 use super::keys::drep_secret;
@@ -19,6 +19,9 @@ use crate::keys::public;
 use crate::plutus::{Language, LaterCosts};
 use crate::pools::Pool;
 use crate::random::secret;
+
+/// The share of rewards that goes to the treasury where not all of it does, as on mainnet.
+const TAU_WITH_REWARDS: Ratio = Ratio::new(2, 10).expect("a fraction");
 
 pub(super) fn byron(network: &Network) -> Value {
     let stakeholder = hex::encode(blake2b_224(&[&public(&secret(network.seed, "byron", 0))]));
@@ -29,8 +32,7 @@ pub(super) fn byron(network: &Network) -> Value {
 pub(super) fn write_shelley(
     file: &mut dyn Write,
     network: &Network,
-    pools: &[Pool],
-    stake_hash: &dyn Fn(u32) -> Hash28,
+    staking: Staking<'_>,
     funds: impl Iterator<Item = (Address, u64)>,
 ) -> io::Result<()> {
     let funds = OneByOne(RefCell::new(funds.map(|(address, lovelace)| (hex::encode(address.bytes()), lovelace))));
@@ -38,11 +40,15 @@ pub(super) fn write_shelley(
         active_slots_coeff: network.active_slot_coefficient,
         epoch_slots: network.epoch_slots,
         network_magic: network.magic,
-        parameters: shelley::Parameters { max_body_bytes: network.max_block_body_bytes, ..shelley::PARAMETERS },
+        parameters: shelley::Parameters {
+            max_body_bytes: network.max_block_body_bytes,
+            tau: if network.rewards { TAU_WITH_REWARDS } else { shelley::PARAMETERS.tau },
+            ..shelley::PARAMETERS
+        },
         security_parameter: network.security_parameter,
         slot_length: network.slot_length_ns as f64 / 1e9,
         kes_period_slots: network.kes_period_slots,
-        ..Shelley::stated(funds, Staking { pools, stake_hash })
+        ..Shelley::stated(funds, staking)
     };
     serde_json::to_writer_pretty(&mut *file, &shelley)?;
     writeln!(file)
@@ -58,16 +64,18 @@ impl<K: Serialize, V: Serialize, I: Iterator<Item = (K, V)>> Serialize for OneBy
 }
 
 /// The pools, and who delegates to them.
-struct Staking<'a> {
-    pools: &'a [Pool],
-    stake_hash: &'a dyn Fn(u32) -> Hash28,
+pub(crate) struct Staking<'a> {
+    pub(crate) pools: &'a [Pool],
+    pub(crate) stake_hash: &'a dyn Fn(u32) -> Hash28,
+    /// Delegators beside the pools' own, each with its pool.
+    pub(crate) others: Vec<(Hash28, Hash28)>,
 }
 
 impl Serialize for Staking<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let pools: BTreeMap<String, Value> = self.pools.iter().map(|pool| (hex::encode(pool.id), self.pool(pool))).collect();
         let of_pool = |pool: &'_ Pool| pool.delegators.clone().map(|key| ((self.stake_hash)(key), pool.id)).collect::<Vec<_>>();
-        let mut stake: Vec<(Hash28, Hash28)> = self.pools.iter().flat_map(of_pool).collect();
+        let mut stake: Vec<(Hash28, Hash28)> = self.pools.iter().flat_map(of_pool).chain(self.others.iter().copied()).collect();
         stake.sort_unstable();
         let stake = stake.iter().map(|(key, pool)| (hex::encode(key), hex::encode(pool)));
         let mut staking = serializer.serialize_map(None)?;

@@ -11,11 +11,11 @@ use slotmark_network::{dijkstra, shelley};
 use slotmark_praos::header::KesPeriods;
 
 pub(crate) use self::folder::Folder;
-use crate::address::{Address, Hash28};
+pub(crate) use self::genesis::Staking;
+use crate::address::Address;
 use crate::budgets::Budgets;
 use crate::error::SynthError;
 use crate::plutus::LaterCosts;
-use crate::pools::Pool;
 
 /// The eras that have a genesis file, as the configuration names them.
 pub(crate) const ERAS: [&str; 5] = ["Byron", "Shelley", "Alonzo", "Conway", "Dijkstra"];
@@ -36,6 +36,8 @@ pub(crate) struct Network {
     pub(crate) budgets: Budgets,
     /// Cost models that the workload's scripts need.
     pub(crate) costs: LaterCosts,
+    /// True where pools and those who delegate to them have rewards; else the treasury has all.
+    pub(crate) rewards: bool,
 }
 
 impl Network {
@@ -49,14 +51,13 @@ impl Network {
         &self,
         folder: &Folder,
         name: impl Fn(&str) -> String,
-        pools: &[Pool],
-        stake_hash: &dyn Fn(u32) -> Hash28,
+        staking: Staking<'_>,
         funds: impl Iterator<Item = (Address, u64)>,
     ) -> Result<[Hash32; 5], SynthError> {
         Ok([
             // Canonical JSON (no spaces, keys in order), so that the file's hash is the one that nodes compute for Byron's.
             folder.file(&name("Byron"), |file| write!(file, "{}", genesis::byron(self)))?,
-            folder.file(&name("Shelley"), |file| genesis::write_shelley(file, self, pools, stake_hash, funds))?,
+            folder.file(&name("Shelley"), |file| genesis::write_shelley(file, self, staking, funds))?,
             folder.json(&name("Alonzo"), &genesis::alonzo(self))?,
             folder.json(&name("Conway"), &genesis::conway(self))?,
             folder.json(&name("Dijkstra"), &dijkstra::stated())?,

@@ -124,7 +124,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
             seed=request.seed,
             timeout_s=request.timeout_s,
             limited=way,
-            prepared=_prepared(request, programs, window.blocks, scratch),
+            prepared=_prepared(request, programs, scratch),
             scratch=scratch,
             parts=parts,
         )
@@ -173,12 +173,11 @@ def programs_of(request: Request, blocks: Blocks) -> list[Program]:
     ]
 
 
-def _prepared(request: Request, programs: Sequence[Program], blocks: int, scratch: Path) -> Path | None:
-    """The file that our engine takes beside the chain, made once for all processes; None where it is not asked for, or can't be made."""
+def _prepared(request: Request, programs: Sequence[Program], scratch: Path) -> Path | None:
+    """The file that our engine takes in place of the genesis, made once for all processes; None where it is not asked for, or can't be made."""
     if request.genesis is None or not any(program.ours for program in programs):
         return None
-    chain = request.chain.resolve()
-    return prepare(request.genesis.resolve(), chain, blocks, scratch / "prepared", request.timeout_s)
+    return prepare(request.genesis.resolve(), scratch / "prepared", request.timeout_s)
 
 
 def _refuse_without_parts(parts: Path, kept: session.Unfinished[Round]) -> None:

@@ -69,13 +69,13 @@ def invoke(
     return Invocation(source, wall_ns, peak)
 
 
-def prepare(genesis: Path, chain: Path, blocks: int, out: Path, timeout_s: float) -> Path | None:
-    """Has our engine write what its processes need beside the chain's first blocks, once for all of them and outside of any memory limit.
+def prepare(genesis: Path, out: Path, timeout_s: float) -> Path | None:
+    """Has our engine write what its processes need of a genesis, once for all of them and outside of any memory limit.
 
     Returns:
         The file; None where it failed: each process, which then does it itself, fails with the reason.
     """
-    words = [program(), "--prepare", "--chain", chain, "--genesis", genesis, "--blocks", blocks, "--out", out]
+    words = [program(), "--prepare", "--genesis", genesis, "--out", out]
     try:
         run_once(PROGRAM, list(map(str, words)), (), timeout_s)
     except TargetError:

@@ -39,7 +39,10 @@ STATISTICS = ("transactions", "transaction_bytes", "script_steps")
 PHASES = ("forecast_us", "header_tick_us", "header_apply_us", "block_tick_us", "block_apply_us")
 """The five operations, in order."""
 
-REPLAY_PHASES = ("read", "decode", "header_check", "resolve", "phase_one", "phase_two", "apply", "flush")
+REPLAY_PHASES = (
+    *("read", "decode", "tick", "header_check", "resolve", "accounts"),
+    *("phase_one", "phase_two", "apply", "flush"),
+)
 """The phases that engines by docs/replay.md time, in the order of the work; any of them may be missing."""
 
 LARGEST = np.iinfo(np.int64).max

@@ -36,8 +36,10 @@ BLOCKS = pa.schema(
         pa.field("total_ns", pa.int64()),  # total_us is this, cut to whole microseconds
         pa.field("read_ns", pa.int64()),
         pa.field("decode_ns", pa.int64()),
+        pa.field("tick_ns", pa.int64()),
         pa.field("header_check_ns", pa.int64()),
         pa.field("resolve_ns", pa.int64()),
+        pa.field("accounts_ns", pa.int64()),
         pa.field("phase_one_ns", pa.int64()),
         pa.field("phase_two_ns", pa.int64()),
         pa.field("apply_ns", pa.int64()),

@@ -1,0 +1,129 @@
+//! Accounts and pots after a replay, which keeps unspent outputs in its store, against those of a state that keeps all by itself.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::ValueEnum as _;
+use serde_json::{Value, json};
+use slotmark_chain::Chain;
+use slotmark_chain::block::{Decoder, decode_output};
+use slotmark_praos::genesis::Genesis;
+use slotmark_praos::state::ChainState;
+use slotmark_replay::{Backend, Settings, replay};
+use slotmark_synth::{Recipe, Workload, forge};
+
+const DELEGATORS: u64 = 500;
+
+struct Place {
+    folder: tempfile::TempDir,
+    chain: PathBuf,
+    genesis: PathBuf,
+}
+
+impl Place {
+    /// A chain of some ten epochs with rewards.
+    fn forged() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let chain = folder.path().join("chain");
+        let recipe = Recipe { security_parameter: 2, delegators: DELEGATORS, ..Recipe::new(Workload::ValueOnly, 180) };
+        forge(&recipe, &chain, &mut |_| ControlFlow::Continue(())).unwrap();
+        Self { genesis: chain.join("genesis/shelley-genesis.json"), chain, folder }
+    }
+
+    /// All lines of a replay.
+    fn replay(&self, backend: &str, blocks: Option<u64>, reapply: bool) -> Vec<Value> {
+        let out = self.folder.path().join("out");
+        let settings = Settings {
+            chain: self.chain.clone(),
+            genesis: Some(self.genesis.clone()),
+            prepared: None,
+            backend: Backend::from_str(backend, false).expect("a store"),
+            state: self.folder.path().join(format!("state of {backend}")),
+            flush_every: 7,
+            blocks,
+            reapply,
+        };
+        assert_eq!(replay(&settings, &out).unwrap().missing, 0);
+        fs::read_to_string(&out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// The pots of a last line.
+fn pots(lines: &[Value]) -> Value {
+    let end = lines.last().expect("a last line");
+    let names = ["accounts", "rewards", "treasury", "reserves", "deposits", "fees"];
+    names.into_iter().map(|name| (name.to_owned(), end[name].clone())).collect::<serde_json::Map<_, _>>().into()
+}
+
+/// The same of a state that keeps unspent outputs itself, and all lovelace that there is in it.
+fn followed(chain: &Path, genesis: &Path, blocks: usize) -> (Value, u64) {
+    let (chain, genesis) = (Chain::open(chain).unwrap(), Arc::new(Genesis::read(genesis).unwrap()));
+    let mut state = ChainState::with_accounts(Some(&genesis));
+    let mut decoder = Decoder::new();
+    for index in 0..blocks.min(chain.len()) {
+        let block = decoder.decode(chain.bytes(index)).unwrap();
+        state.step(&block.header, u64::from(block.body.end - block.body.start), Some(&block)).unwrap();
+    }
+    let stake = state.stake().unwrap();
+    let accounts = stake.accounts().expect("accounts that are followed");
+    let (pots, rewards) = (accounts.pots(), accounts.all_rewards());
+    let unspent: u64 = stake.all_unspent().map(|(_, _, encoded)| decode_output(&encoded).unwrap().lovelace).sum();
+    let all = unspent + rewards + pots.treasury + pots.reserves + pots.deposits + pots.fees;
+    let pots = json!({
+        "accounts": accounts.registered(), "rewards": rewards, "treasury": pots.treasury, "reserves": pots.reserves,
+        "deposits": pots.deposits, "fees": pots.fees,
+    });
+    (pots, all)
+}
+
+#[test]
+fn every_store_ends_with_the_same_accounts_and_pots_as_a_state_that_keeps_all_itself() {
+    let place = Place::forged();
+    let (expected, all) = followed(&place.chain, &place.genesis, usize::MAX);
+    assert_eq!(expected["accounts"], 16 + DELEGATORS);
+    assert!(expected["rewards"].as_u64() > Some(0), "{expected}");
+    // Those of a genesis have a deposit that nobody paid.
+    assert_eq!(all, 45_000_000_000_000_000 + (16 + DELEGATORS) * 2_000_000 + 2 * 500_000_000);
+    for backend in ["memory", "lmdb", "lsm"] {
+        let lines = place.replay(backend, None, false);
+        assert_eq!(pots(&lines), expected, "{backend}");
+        let boundaries = lines.iter().filter(|line| line["first_of_epoch"] == 1).count();
+        assert!(boundaries >= 5, "{boundaries}");
+        assert!(lines[1..lines.len() - 1].iter().all(|line| line["tick_ns"].is_u64() && line["accounts_ns"].is_u64()));
+    }
+    assert_eq!(pots(&place.replay("memory", None, true)), expected, "reapplied");
+    // Pots at other places are others: what is compared above could differ.
+    let earlier = followed(&place.chain, &place.genesis, 150).0;
+    assert_ne!(earlier, expected);
+    assert_eq!(pots(&place.replay("memory", Some(150), false)), earlier);
+}
+
+#[test]
+fn a_replay_that_goes_on_has_the_accounts_of_one_that_was_not_disturbed() {
+    let place = Place::forged();
+    let whole = place.replay("memory", None, false);
+    place.replay("lmdb", Some(93), false);
+    let rest = place.replay("lmdb", None, false);
+    assert!(rest[0]["resumed_after"].is_u64());
+    assert_eq!(rest.len(), whole.len() - 93);
+    assert_eq!(pots(&rest), pots(&whole));
+    let marks = |lines: &[Value]| lines.iter().filter_map(|line| line["first_of_epoch"].as_u64()).collect::<Vec<_>>();
+    assert_eq!(marks(&rest), marks(&whole)[93..]);
+}
+
+#[test]
+#[ignore = "needs the shared data: the real chain and its genesis"]
+fn the_real_chain_ends_with_the_same_pots() {
+    let shared = std::env::var_os("SLOTMARK_SHARED")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    let place = Place {
+        folder: tempfile::tempdir().unwrap(),
+        chain: std::env::var_os("SLOTMARK_PREVIEW_CHAIN").expect("SLOTMARK_PREVIEW_CHAIN names the real chain's folder").into(),
+        genesis: shared.join("data/preview-genesis/shelley-genesis.json"),
+    };
+    let (expected, all) = followed(&place.chain, &place.genesis, usize::MAX);
+    assert_eq!(all, 45_000_000_000_000_000);
+    assert_eq!(pots(&place.replay("memory", None, false)), expected);
+}

@@ -1,6 +1,6 @@
 # slotmark's entry points. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup extension build targets wheel s3-server demo demo-history demo-cluster demo-chainsync demo-ledger test test-shared test-slow bench attack lint stubs format licences lock clean
+.PHONY: help setup extension build targets wheel s3-server node-amaru demo demo-history demo-cluster demo-chainsync demo-ledger test test-shared test-slow bench attack lint stubs format licences lock clean
 SHELL := /bin/bash -euo pipefail
 
 UV := .build/bootstrap/bin/uv
@@ -89,6 +89,14 @@ s3-server: .build/s3/versitygw ## the S3 server that tests write runs to; withou
 .build/s3/versitygw: tests/s3_server/go.mod tests/s3_server/go.sum
 	if command -v go >/dev/null && (cd tests/s3_server && go build -o $(CURDIR)/$@ github.com/versity/versitygw/cmd/versitygw); then touch $@; \
 	  else echo "left out: the S3 server of tests, which needs Go and its modules" >&2; fi
+
+# It needs m4 for GMP and libclang for RocksDB's bindings (Debian: apt-get install m4 clang libclang-dev), and took 29 minutes of two cores. A part
+# of it uses features that stable Rust keeps for itself.
+node-amaru: .build/amaru/bin/amaru ## Amaru, the node in Rust, which begins with `slotmark chain snapshot` (docs/amaru.md); not part of anything else
+
+.build/amaru/bin/amaru:
+	@for tool in m4 clang; do command -v $$tool >/dev/null || { echo "node-amaru: $$tool isn't there: expected m4, clang and libclang. Install them." >&2; exit 1; }; done
+	RUSTC_BOOTSTRAP=1 cargo install amaru --version 0.1.2 --locked --root .build/amaru --target-dir .build/amaru/target --bin amaru
 
 demo: extension ## simulate two node versions on 52 hosts, ingest their logs, compare, say where the report is
 	examples/cluster/run.sh

@@ -148,3 +148,33 @@ def test_it_can_be_interrupted(preview: Path, shared: Path) -> None:
         said = [line for line in check.stderr if not line.startswith("import time:")]
     assert check.returncode == 130, said
     assert said[-1] == "slotmark: interrupted; nothing was left half-written.\n"
+
+
+def test_a_chain_with_rewards_is_valid_and_has_snapshots(tmp_path: Path) -> None:
+    chain, out = tmp_path / "chain", tmp_path / "snapshots"
+    genesis = chain / "genesis/shelley-genesis.json"
+    options = ("--blocks", "120", "-k", "2", "--delegators", "100", "-o", chain)
+    made = slotmark("chain", "synth", "--workload", "empty", *options)
+    assert made.returncode == 0, made.stderr
+    checked = slotmark("chain", "check", chain, "--genesis", genesis, "--json")
+    assert checked.returncode == 0, checked.stderr
+    assert counts(checked.stdout)["leader-threshold"] == (120, 0, 0, 0)
+    epochs = json.loads(checked.stdout)["epochs"]
+    assert epochs[4]["stake"] > epochs[0]["stake"]
+    written = slotmark("chain", "snapshot", chain, "--genesis", genesis, "-o", out)
+    assert written.returncode == 0, written.stderr
+    assert f"{out}: the ledger after epochs " in written.stderr
+    assert len(list(out.glob("*.cbor"))) == len(list(out.glob("history.*.json"))) == 3
+    again = slotmark("chain", "snapshot", chain, "--genesis", genesis, "-o", out)
+    assert (again.returncode, again.stderr) == (2, f"slotmark: {out}: it is there already. Give a new folder.\n")
+    missing = slotmark("chain", "snapshot", chain, "--genesis", tmp_path / "none.json", "-o", tmp_path / "other")
+    assert missing.returncode == 2
+    assert len(missing.stderr.splitlines()) == 1
+    assert not (tmp_path / "other").exists()
+
+
+def test_workloads_that_withdraw_are_refused_with_delegators(tmp_path: Path) -> None:
+    made = slotmark("chain", "synth", "--workload", "mixed", "--blocks", "5", "--delegators", "1", "-o", tmp_path / "c")
+    assert made.returncode == 2
+    assert made.stderr.startswith("slotmark: workload mixed withdraws from accounts without rewards")
+    assert not (tmp_path / "c").exists()

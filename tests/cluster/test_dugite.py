@@ -108,7 +108,7 @@ def test_a_log_in_its_usual_form_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
     (folder / "n1.log").write_text("2026-04-21T20:08:40.020627Z  INFO dugite_node: Chain extended slot=7\n" * 5)
-    with pytest.raises(LogError, match=r"no file in it begins like a node's log.*\(Dugite\)"):
+    with pytest.raises(LogError, match=r"no file in it begins like a node's log.*\(Dugite, Amaru\)"):
         ingested(folder, tmp_path / "run")
 
 

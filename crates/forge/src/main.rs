@@ -3,6 +3,7 @@
 mod bed;
 mod conversation;
 mod recipe;
+mod snapshots;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -46,6 +47,9 @@ enum Arguments {
         /// Unspent outputs in the genesis beyond those that are always there.
         #[arg(long)]
         utxo: u64,
+        /// Stake keys in the genesis beyond those that are always there.
+        #[arg(long)]
+        delegators: u64,
         #[command(flatten)]
         script: ScriptFiles,
         /// The new folder.
@@ -59,6 +63,17 @@ enum Arguments {
         /// The network's Shelley genesis file.
         #[arg(long)]
         genesis: Option<PathBuf>,
+    },
+    /// Writes what amaru begins with: states of the ledger at the ends of a chain's last epochs, nonces and headers.
+    SnapshotChain {
+        #[arg(long)]
+        chain: PathBuf,
+        /// The network's Shelley genesis file.
+        #[arg(long)]
+        genesis: PathBuf,
+        /// The new folder.
+        #[arg(long)]
+        out: PathBuf,
     },
     /// Makes a bed in a new folder; the first line of standard input is JSON with the profile and what was changed of it.
     CreateBed {
@@ -149,7 +164,7 @@ fn run_of(recipe: &Recipe) -> Result<Option<Value>, SynthError> {
 /// Returns the result as JSON.
 fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure> {
     match arguments {
-        Arguments::ForgeChain { workload, profile: _, blocks, seed, security_parameter, utxo, script, out } => {
+        Arguments::ForgeChain { workload, profile: _, blocks, seed, security_parameter, utxo, delegators, script, out } => {
             let recipe = match workload {
                 Some(workload) => Recipe::new(workload.parse().map_err(Failure::of("ArgumentError"))?, blocks),
                 None => {
@@ -159,7 +174,7 @@ fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure>
                     recipe::of_profile(&profile, blocks).map_err(Failure::of("ArgumentError"))?
                 }
             };
-            let recipe = Recipe { seed, security_parameter, utxo, ..recipe };
+            let recipe = Recipe { seed, security_parameter, utxo, delegators, ..recipe };
             let script = script.read(recipe.budgets.transaction).map_err(Failure::of("ArgumentError"))?;
             let of_loop = run_of(&recipe).map_err(Failure::of("ArgumentError"))?;
             let forged = forge_with(&recipe, script.as_ref(), out, &mut |step| progress.step(step.blocks, step.total));
@@ -180,6 +195,12 @@ fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure>
             let report =
                 Chain::open(&chain).and_then(|chain| check_chain(&chain, genesis.as_ref(), &mut |done, total| progress.step(done, total)));
             serde_json::to_string(&report.map_err(Failure::of("ChainError"))?).map_err(Failure::of("ChainError"))
+        }
+        Arguments::SnapshotChain { chain, genesis, out } => {
+            let made = snapshots::write(&chain, &genesis, &out, &mut |done, total| progress.step(done, total).is_continue());
+            let made = made.map_err(Failure::of("ChainError"))?;
+            let tip = format!("{}.{}", made.slot, hex::encode(made.hash));
+            Ok(json!({"epochs": made.epochs, "tip": tip, "blocks_after": made.blocks_after}).to_string())
         }
         Arguments::CreateBed { seed, funds, script, out } => {
             let line = conversation::read().map_err(Failure::of("BedError"))?;

@@ -86,6 +86,34 @@ def check(
         raise typer.Exit(1)
 
 
+@app.command(
+    epilog="Example: slotmark chain snapshot chains/made --genesis chains/made/genesis/shelley-genesis.json -o snapshots"
+)
+def snapshot(
+    chain: ChainFolder,
+    genesis: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", help="The network's Shelley genesis; Alonzo's and Conway's are read from its folder."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="New folder for the snapshots.")],
+) -> None:
+    """Write what amaru begins with: the ledger after each of a chain's last three epochs that have ended, nonces and headers."""
+    with progress("blocks") as step:
+        made = forge(
+            "snapshot-chain",
+            {"chain": chain, "genesis": genesis, "out": out},
+            progress=lambda done, total: step(done, total, "following"),
+        )
+    facts = msgspec.json.decode(made)
+    first, *between, last = facts["epochs"]
+    talk.remark(
+        f"{out}: the ledger after epochs {', '.join(map(str, [first, *between]))} and {last}, up to {facts['tip']}; "
+        f"{facts['blocks_after']:,} blocks of the chain come after it"
+    )
+
+
 @app.command(epilog="Example: slotmark chain synth --workload preview-like --blocks 10000 -o chains/made")
 @from_requests
 def synth(request: ChainRequest) -> None:

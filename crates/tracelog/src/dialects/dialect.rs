@@ -3,6 +3,7 @@
 use memchr::memmem;
 use parquet::errors::ParquetError;
 
+use super::amaru::Amaru;
 use super::cardano_node::CardanoNode;
 use super::dingo::Dingo;
 use super::dugite::Dugite;
@@ -11,7 +12,7 @@ use crate::reader::Line;
 use crate::reason::Reason;
 
 /// The dialects; of two that have as many lines of a file, the first is taken.
-pub(crate) static DIALECTS: [&dyn Dialect; 3] = [&CARDANO_NODE, &Dingo::new(), &Dugite::new()];
+pub(crate) static DIALECTS: [&dyn Dialect; 4] = [&CARDANO_NODE, &Dingo::new(), &Dugite::new(), &Amaru::new()];
 
 /// The dialect of a file that is in none: its lines are rejected.
 pub(crate) static CARDANO_NODE: CardanoNode = CardanoNode;

@@ -2,8 +2,10 @@
 //! fields of them, which of our messages they are, and whether a file of it can be read in pieces.
 //!
 //! Which one a file is in is decided by its first lines. Lines of one dialect are rows by themselves (cardano-node) or parts of rows,
-//! which are put together in the order of the lines (Dingo, Dugite: `parts`).
+//! which are put together in the order of the lines (Dingo, Dugite, Amaru: `parts`).
 
+#[cfg(feature = "ingest")]
+mod amaru;
 mod cardano_node;
 #[cfg(feature = "ingest")]
 mod dialect;

@@ -26,7 +26,7 @@ NOT_HOSTS = frozenset({"analysis", "genesis", "flag", "generator", "tracer", "ex
 _PACKED = {".gz": "gzip", ".zst": "zstd"}
 """By the ends of names: a damaged file is known by its name alone."""
 
-_UNKNOWN_FORM = "no line of it is in a form that is read, as cardano-node's, Dingo's or Dugite's"
+_UNKNOWN_FORM = "no line of it is in a form that is read, as cardano-node's, Dingo's, Dugite's or Amaru's"
 
 SNIFFED_BYTES = 1 << 18
 """Bytes of the beginning of a file by which it is known whether it is a log."""
@@ -95,7 +95,7 @@ def _host_logs(folder: Path) -> HostLogs:
         first = f" {unread[0][0]}: {unread[0][1]}." if unread else ""
         raise LogError(
             f'{folder}: no file in it begins like a node\'s log, with lines as {{"at":…,"ns":…,"data":…}} (cardano-node), '
-            f'{{"time":…,"level":…,"msg":…}} (Dingo) or {{"timestamp":…,"level":…,"fields":…}} (Dugite).{first} Expected node-0/stdout and so on, or a file per host.'
+            f'{{"time":…,"level":…,"msg":…}} (Dingo) or {{"timestamp":…,"level":…,"fields":…}} (Dugite, Amaru).{first} Expected node-0/stdout and so on, or a file per host.'
         )
     return HostLogs(sorted(found), unread)
 

@@ -16,8 +16,8 @@ mod tests;
 use std::borrow::Cow;
 
 use super::entry::Entry;
-use super::parts::{At, Joining, OfParts, Part, ReadLine, name_of};
-use crate::json::{Cursor, Value, is_text};
+use super::parts::{At, Joining, OfParts, Part, ReadLine, each_member, members, name_of};
+use crate::json::{Value, is_text};
 use crate::messages::{Block, Body, Message, hash, string, text, time};
 use crate::reason::Reason;
 
@@ -64,31 +64,23 @@ impl Joining for Rows {
 /// Reads a line, without its end.
 fn read_line(line: &[u8]) -> Result<ReadLine<'_, Told<'_>>, Reason> {
     let line = line.trim_ascii();
-    if line.first() != Some(&b'{') {
-        return Err(Reason::NotJson);
-    }
     let (mut timestamp, mut fields, mut span) = (None, None, None);
-    let mut cursor = Cursor::new(line);
-    cursor.members(|key, value| {
-        match key {
-            b"timestamp" => timestamp = Some(value),
-            b"fields" => fields = Some(value),
-            b"span" => span = Some(value),
-            _ => {}
-        }
-        Ok::<(), Reason>(())
+    each_member(line, |key, value| match key {
+        b"timestamp" => timestamp = Some(value),
+        b"fields" => fields = Some(value),
+        b"span" => span = Some(value),
+        _ => {}
     })?;
-    if !cursor.at_end() {
-        return Err(Reason::NotJson);
-    }
-    let [message, point] = members(fields.ok_or(Reason::Missing("fields"))?, "fields", [b"message", b"point"])?;
+    let [message, point] = members("fields", fields, [b"message", b"point"])?;
     let message = text("message", message)?;
     if message == NEW_TIP {
         let (slot, block) = point_of(text("point", point)?)?;
         return told(line, timestamp, NEW_TIP, Told { message: Message::Announced, block, slot: Some(slot) });
     }
-    let Some(span) = span else { return Ok(ReadLine { name: name_of(message), part: None }) };
-    let [name, block, slot] = members(span, "span", [b"name", b"hash", b"slot"])?;
+    if span.is_none() {
+        return Ok(ReadLine { name: name_of(message), part: None });
+    }
+    let [name, block, slot] = members("span", span, [b"name", b"hash", b"slot"])?;
     let name = name.and_then(string).unwrap_or(message);
     let known = SPANS.iter().find(|(known, _)| *known == name && message == b"exit");
     let Some((name, message)) = known else { return Ok(ReadLine { name: name_of(name), part: None }) };
@@ -102,19 +94,6 @@ fn told<'a>(line: &[u8], timestamp: Option<Value<'_>>, name: &'static [u8], cont
     }
     let ts_ns = time("timestamp", timestamp)?;
     Ok(ReadLine { name: Cow::Borrowed(name), part: Some(Part { ts_ns, content }) })
-}
-
-/// The values of these members of an object.
-fn members<'a, const N: usize>(object: Value<'a>, field: &'static str, names: [&[u8]; N]) -> Result<[Option<Value<'a>>; N], Reason> {
-    let Value::Object(object) = object else { return Err(Reason::Wrong(field)) };
-    let mut found = [const { None }; N];
-    Cursor::new(object).members(|key, value| {
-        if let Some(place) = names.iter().position(|name| *name == key) {
-            found[place] = Some(value);
-        }
-        Ok::<(), Reason>(())
-    })?;
-    Ok(found)
 }
 
 /// The slot and the hash of a point, as `SLOT.HASH`.

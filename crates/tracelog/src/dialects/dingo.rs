@@ -28,7 +28,7 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 use minicbor::Decoder;
 
-use super::parts::{self, OfParts, name_of};
+use super::parts::{self, OfParts, each_member, name_of};
 use crate::json::{Cursor, Value, is_text};
 use crate::messages::{Body, Connection, Message, Slot, Transactions, Version, connected, count, hash, number, slot, text, time};
 use crate::reason::Reason;
@@ -135,23 +135,13 @@ const HASH_BYTES: usize = 32;
 /// Reads a line, without its end.
 fn read_line(line: &[u8]) -> Result<ReadLine<'_>, Reason> {
     let line = line.trim_ascii();
-    if line.first() != Some(&b'{') {
-        return Err(Reason::NotJson);
-    }
     if let Some(text) = usual_text(line)
         && kind_of(text).is_none()
     {
         return if line.ends_with(b"}") { Ok(ReadLine { name: name_of(text), part: None }) } else { Err(Reason::Cut) };
     }
     let mut fields = Fields::default();
-    let mut cursor = Cursor::new(line);
-    cursor.members(|key, value| {
-        fields.take(key, value);
-        Ok::<(), Reason>(())
-    })?;
-    if !cursor.at_end() {
-        return Err(Reason::NotJson);
-    }
+    each_member(line, |key, value| fields.take(key, value))?;
     let msg = text("msg", fields.msg)?;
     let Some((begin, kind)) = kind_of(msg) else { return Ok(ReadLine { name: name_of(msg), part: None }) };
     if !is_text(line) {

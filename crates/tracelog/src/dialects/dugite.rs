@@ -20,7 +20,7 @@ mod joins;
 #[cfg(test)]
 mod tests;
 
-use super::parts::{self, OfParts, name_of};
+use super::parts::{self, OfParts, each_member, name_of};
 use crate::json::{Cursor, Value, is_text};
 use crate::messages::{Connection, Version, connected_to, count, hash, number, slot, string, text, time};
 use crate::reason::Reason;
@@ -110,27 +110,17 @@ pub(super) struct Named<'a> {
 /// Reads a line, without its end.
 fn read_line(line: &[u8]) -> Result<ReadLine<'_>, Reason> {
     let line = line.trim_ascii();
-    if line.first() != Some(&b'{') {
-        return Err(Reason::NotJson);
-    }
     if let Some(text) = usual_text(line)
         && kind_of(text).is_none()
     {
         return if line.ends_with(b"}") { Ok(ReadLine { name: name_of(text), part: None }) } else { Err(Reason::Cut) };
     }
     let (mut timestamp, mut fields) = (None, None);
-    let mut cursor = Cursor::new(line);
-    cursor.members(|key, value| {
-        match key {
-            b"timestamp" => timestamp = Some(value),
-            b"fields" => fields = Some(value),
-            _ => {}
-        }
-        Ok::<(), Reason>(())
+    each_member(line, |key, value| match key {
+        b"timestamp" => timestamp = Some(value),
+        b"fields" => fields = Some(value),
+        _ => {}
     })?;
-    if !cursor.at_end() {
-        return Err(Reason::NotJson);
-    }
     let Value::Object(members) = fields.ok_or(Reason::Missing("fields"))? else { return Err(Reason::Wrong("fields")) };
     let mut fields = Fields::default();
     Cursor::new(members).members(|key, value| {

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::dialect::{Dialect, Reader, Taker, has_keys};
 use super::entry::{Entry, Seen};
+use crate::json::{Cursor, Value};
 use crate::messages::{Body, Message};
 use crate::reader::Line;
 use crate::reason::Reason;
@@ -121,6 +122,36 @@ impl<J: Joining> Reader for Joined<J> {
     fn finish(&mut self, taker: &mut dyn Taker) -> Result<(), ParquetError> {
         self.0.give_rest(|entry, place| taker.row(entry, place))
     }
+}
+
+/// Takes each member of a line, which is one object of JSON, without its end.
+pub(super) fn each_member<'a>(line: &'a [u8], mut take: impl FnMut(&[u8], Value<'a>)) -> Result<(), Reason> {
+    if line.first() != Some(&b'{') {
+        return Err(Reason::NotJson);
+    }
+    let mut cursor = Cursor::new(line);
+    cursor.members(|key, value| {
+        take(key, value);
+        Ok::<(), Reason>(())
+    })?;
+    if cursor.at_end() { Ok(()) } else { Err(Reason::NotJson) }
+}
+
+/// Returns the values of these members of an object that is the value of a field.
+pub(super) fn members<'a, const N: usize>(
+    field: &'static str,
+    value: Option<Value<'a>>,
+    names: [&[u8]; N],
+) -> Result<[Option<Value<'a>>; N], Reason> {
+    let Value::Object(object) = value.ok_or(Reason::Missing(field))? else { return Err(Reason::Wrong(field)) };
+    let mut found = [const { None }; N];
+    Cursor::new(object).members(|key, value| {
+        if let Some(place) = names.iter().position(|name| *name == key) {
+            found[place] = Some(value);
+        }
+        Ok::<(), Reason>(())
+    })?;
+    Ok(found)
 }
 
 /// Returns the name under which lines of no interest are counted: their text up to the word with the first sign that differs from line to line.

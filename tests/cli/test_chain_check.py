@@ -165,6 +165,13 @@ def test_a_chain_with_rewards_is_valid_and_has_snapshots(tmp_path: Path) -> None
     assert written.returncode == 0, written.stderr
     assert f"{out}: the ledger after epochs " in written.stderr
     assert len(list(out.glob("*.cbor"))) == len(list(out.glob("history.*.json"))) == 3
+    earlier = slotmark("chain", "snapshot", chain, "--genesis", genesis, "--until", "3", "-o", tmp_path / "earlier")
+    assert "the ledger after epochs 1, 2 and 3, up to " in earlier.stderr
+    early = slotmark("chain", "snapshot", chain, "--genesis", genesis, "--until", "1", "-o", tmp_path / "early")
+    assert early.returncode == 2
+    assert early.stderr == (
+        f"slotmark: {chain}: 2 epochs have ended in it up to epoch 1: expected 3 at least. Give a later one with --until.\n"
+    )
     again = slotmark("chain", "snapshot", chain, "--genesis", genesis, "-o", out)
     assert (again.returncode, again.stderr) == (2, f"slotmark: {out}: it is there already. Give a new folder.\n")
     missing = slotmark("chain", "snapshot", chain, "--genesis", tmp_path / "none.json", "-o", tmp_path / "other")

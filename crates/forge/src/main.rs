@@ -71,6 +71,9 @@ enum Arguments {
         /// The network's Shelley genesis file.
         #[arg(long)]
         genesis: PathBuf,
+        /// The newest epoch whose end is taken; the last that has ended by default.
+        #[arg(long)]
+        until: Option<u64>,
         /// The new folder.
         #[arg(long)]
         out: PathBuf,
@@ -196,8 +199,8 @@ fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure>
                 Chain::open(&chain).and_then(|chain| check_chain(&chain, genesis.as_ref(), &mut |done, total| progress.step(done, total)));
             serde_json::to_string(&report.map_err(Failure::of("ChainError"))?).map_err(Failure::of("ChainError"))
         }
-        Arguments::SnapshotChain { chain, genesis, out } => {
-            let made = snapshots::write(&chain, &genesis, &out, &mut |done, total| progress.step(done, total).is_continue());
+        Arguments::SnapshotChain { chain, genesis, until, out } => {
+            let made = snapshots::write(&chain, &genesis, until, &out, &mut |done, total| progress.step(done, total).is_continue());
             let made = made.map_err(Failure::of("ChainError"))?;
             let tip = format!("{}.{}", made.slot, hex::encode(made.hash));
             Ok(json!({"epochs": made.epochs, "tip": tip, "blocks_after": made.blocks_after}).to_string())

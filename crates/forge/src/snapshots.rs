@@ -28,11 +28,17 @@ pub(crate) struct Snapshots {
     pub(crate) blocks_after: u64,
 }
 
-/// Writes the files of the last epochs of a chain that have ended into a new folder.
+/// Writes the files of the last epochs of a chain that have ended, up to epoch `until` where that is given, into a new folder.
 ///
 /// # Errors
 /// The chain or its genesis can't be read, or has too few epochs or what isn't followed; or the folder can't be written. Nothing is left then.
-pub(crate) fn write(chain: &Path, genesis: &Path, out: &Path, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Snapshots, String> {
+pub(crate) fn write(
+    chain: &Path,
+    genesis: &Path,
+    until: Option<u64>,
+    out: &Path,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Snapshots, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let read = Genesis::read(genesis).map_err(|error| text(&error))?;
     let conway = read_json::<Conway>(&genesis_beside(genesis, "conway"), "Conway").map_err(|error| text(&error))?;
@@ -44,13 +50,18 @@ pub(crate) fn write(chain: &Path, genesis: &Path, out: &Path, progress: &mut dyn
     let chain = Chain::open(chain).map_err(|error| text(&error))?;
     let slots = genesis.shelley.epoch_slots;
     let epoch_of = |index: usize| chain.entry(index).slot / slots;
-    let ended = (1..chain.len()).filter(|index| epoch_of(*index) != epoch_of(index - 1)).map(|index| index - 1).collect::<Vec<_>>();
+    let is_last = |index: &usize| epoch_of(*index) != epoch_of(index + 1) && until.is_none_or(|until| epoch_of(*index) <= until);
+    let ended = (0..chain.len().saturating_sub(1)).filter(is_last).collect::<Vec<_>>();
     let Some(first) = ended.len().checked_sub(STATES) else {
         return Err(format!(
-            "{}: {} epochs have ended in it: expected {STATES} at least. Forge a longer chain: an epoch has {} blocks on average.",
+            "{}: {} epochs have ended in it{}: expected {STATES} at least. {}.",
             chain.path().display(),
             ended.len(),
-            genesis.active_slots.share().ceil_of(slots),
+            until.map_or(String::new(), |until| format!(" up to epoch {until}")),
+            match until {
+                Some(_) => "Give a later one with --until".to_owned(),
+                None => format!("Forge a longer chain: an epoch has {} blocks on average", genesis.active_slots.share().ceil_of(slots)),
+            },
         ));
     };
     let wanted = &ended[first..];

@@ -98,12 +98,15 @@ def snapshot(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="New folder for the snapshots.")],
+    until: Annotated[
+        int | None, typer.Option(min=0, metavar="EPOCH", help="The newest epoch; the last that has ended by default.")
+    ] = None,
 ) -> None:
-    """Write what amaru begins with: the ledger after each of a chain's last three epochs that have ended, nonces and headers."""
+    """Write what Amaru begins with: the ledger after each of a chain's last three epochs that have ended, nonces and headers."""
     with progress("blocks") as step:
         made = forge(
             "snapshot-chain",
-            {"chain": chain, "genesis": genesis, "out": out},
+            {"chain": chain, "genesis": genesis, "until": until, "out": out},
             progress=lambda done, total: step(done, total, "following"),
         )
     facts = msgspec.json.decode(made)

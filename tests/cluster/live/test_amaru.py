@@ -1,4 +1,4 @@
-"""Amaru, the real program, begins with the snapshots of a chain of ours and follows it from our node, with its own checks of headers and blocks."""
+"""Amaru, the real program, begins with the snapshots of a chain of ours and follows it from our node, with its own checks and its own rewards."""
 
 import json
 import os
@@ -19,8 +19,11 @@ from tests.conftest import REPO, slotmark
 
 AMARU = REPO / ".build" / "amaru" / "bin" / "amaru"
 NETWORK = "testnet_42"
-BLOCKS = 18_500
-"""Four epochs have 17,280 on average."""
+BLOCKS = 27_500
+"""Six epochs have 25,920 on average."""
+
+UNTIL = 2
+"""The newest epoch of the snapshots."""
 
 pytestmark = [
     pytest.mark.slow,
@@ -67,24 +70,48 @@ def adopted(log: Path) -> list[str]:
     return [json.loads(line)["fields"]["point"] for line in lines if b"diffusion.forward_chain.new_tip" in line]
 
 
+def said(log: Path, message: str) -> list[dict[str, str]]:
+    """The fields of its lines with this message, in order."""
+    lines = log.read_bytes().splitlines()
+    return [json.loads(line)["fields"] for line in lines if f'"message":"{message}"'.encode() in line]
+
+
+def ours(chain: Path, folder: Path) -> list[tuple[int, int, int]]:
+    """Treasury, reserves and fees after each boundary, by our replay, from the first on."""
+
+    def replayed(*more: object) -> list[dict[str, int]]:
+        out = folder / "replayed.json"
+        words = [built_program("slotmark-replay", "the engine"), "--chain", chain, "--reapply", "--backend", "memory"]
+        words += ["--genesis", chain / "genesis" / "shelley-genesis.json", "--state", folder / "state", "--out", out]
+        subprocess.run([str(word) for word in (*words, *more)], check=True)
+        return [json.loads(line) for line in out.read_text().splitlines()]
+
+    _, *blocks, _ = replayed()
+    firsts = [place for place, block in enumerate(blocks, 1) if block["first_of_epoch"]]
+    ends = [replayed("--blocks", first)[-1] for first in firsts]
+    return [(end["treasury"], end["reserves"], end["fees"]) for end in ends]
+
+
 @pytest.fixture(scope="module")
 def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A chain through the ends of four epochs."""
+    """A chain with rewards, through the ends of six epochs."""
     folder = tmp_path_factory.mktemp("amaru") / "chain"
-    options = ("--workload", "preview-like", "--blocks", str(BLOCKS), "-o", folder)
+    options = ("--workload", "preview-like", "--blocks", str(BLOCKS), "--delegators", "300", "-o", folder)
     made = slotmark("chain", "synth", *options)
     assert made.returncode == 0, made.stderr
     return folder
 
 
-def test_it_begins_with_our_snapshots_and_follows_our_node_to_the_tip(chain: Path, tmp_path: Path) -> None:
+def test_it_begins_with_our_snapshots_follows_our_node_to_the_tip_and_has_the_same_rewards(
+    chain: Path, tmp_path: Path
+) -> None:
     genesis, snapshots = chain / "genesis" / "shelley-genesis.json", tmp_path / "snapshots"
-    made = slotmark("chain", "snapshot", chain, "--genesis", genesis, "-o", snapshots)
+    made = slotmark("chain", "snapshot", chain, "--genesis", genesis, "--until", UNTIL, "-o", snapshots)
     assert made.returncode == 0, made.stderr
     found = re.search(r"up to (\d+\.[0-9a-f]{64}); ([\d,]+) blocks", made.stderr + made.stdout)
     assert found
     begin, after = found[1], int(found[2].replace(",", ""))
-    assert after > 500
+    assert after > 10_000
 
     ledger, store = tmp_path / "ledger", tmp_path / "chain"
     amaru("import-ledger-state", "--ledger-dir", ledger, "--snapshot-dir", snapshots)
@@ -118,7 +145,21 @@ def test_it_begins_with_our_snapshots_and_follows_our_node_to_the_tip(chain: Pat
     assert len(points) == after, log.read_text()[-2_000:]
     assert begin not in points
     assert points[-1] == info["tip"]
-    # The stake of the next epoch, by its own account: what our pools and accounts have.
-    text = log.read_text()
-    assert '"level":"ERROR"' not in text
-    assert '"pools":"2"' in text
+    assert '"level":"ERROR"' not in log.read_text()
+    # What it worked out by itself: pots after each boundary, and the stake at the end of an epoch, which counts in the next but one.
+    pots = [
+        tuple(int(fields[f"pots.{pot}"]) for pot in ("treasury", "reserves", "fees"))
+        for fields in said(log, "rewards.summary")
+    ]
+    assert len(pots) >= 4
+    assert pots == ours(chain, tmp_path)[UNTIL:][: len(pots)]
+    checked = slotmark("chain", "check", chain, "--genesis", genesis, "--json")
+    stake = {epoch["epoch"]: epoch["stake"] for epoch in json.loads(checked.stdout)["epochs"]}
+    found = {
+        int(fields["epoch"]) + 2: int(fields["active_stake"]) for fields in said(log, "stake_distribution.snapshot")
+    }
+    assert len(set(stake.values())) > 4
+    assert {epoch: lovelace for epoch, lovelace in found.items() if epoch in stake} == {
+        epoch: lovelace for epoch, lovelace in stake.items() if epoch in found
+    }
+    assert len(found.keys() & stake.keys()) >= 5

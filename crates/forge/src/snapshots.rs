@@ -2,20 +2,24 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use slotmark_chain::block::Decoder;
 use slotmark_chain::{Chain, Hash32};
-use slotmark_network::conway::Conway;
+use slotmark_network::conway::{Conway, Governance};
 use slotmark_network::{genesis_beside, read_json};
 use slotmark_newfolder::NewFolder;
 use slotmark_praos::genesis::Genesis;
+use slotmark_praos::nonce::Nonce;
 use slotmark_praos::state::ChainState;
 
 /// Number of states that amaru begins with: the stake of an epoch is that of two epochs before.
 const STATES: usize = 3;
+
+/// The folder of headers.
+const HEADERS: &str = "headers";
 
 /// The made files.
 pub(crate) struct Snapshots {
@@ -39,86 +43,132 @@ pub(crate) fn write(
     out: &Path,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Snapshots, String> {
-    let text = |error: &dyn std::fmt::Display| error.to_string();
-    let read = Genesis::read(genesis).map_err(|error| text(&error))?;
-    let conway = read_json::<Conway>(&genesis_beside(genesis, "conway"), "Conway").map_err(|error| text(&error))?;
-    let governance = conway.as_ref().and_then(Conway::governance);
-    let governance = governance.ok_or_else(|| {
-        format!("{}: expected a genesis of Conway beside it without a committee's members and a constitution's script. Give that of a forged chain.", genesis.display())
-    })?;
-    let genesis = Arc::new(read);
-    let chain = Chain::open(chain).map_err(|error| text(&error))?;
-    let slots = genesis.shelley.epoch_slots;
-    let epoch_of = |index: usize| chain.entry(index).slot / slots;
-    let is_last = |index: &usize| epoch_of(*index) != epoch_of(index + 1) && until.is_none_or(|until| epoch_of(*index) <= until);
-    let ended = (0..chain.len().saturating_sub(1)).filter(is_last).collect::<Vec<_>>();
-    let Some(first) = ended.len().checked_sub(STATES) else {
-        return Err(format!(
-            "{}: {} epochs have ended in it{}: expected {STATES} at least. {}.",
-            chain.path().display(),
-            ended.len(),
-            until.map_or(String::new(), |until| format!(" up to epoch {until}")),
-            match until {
-                Some(_) => "Give a later one with --until".to_owned(),
-                None => format!("Forge a longer chain: an epoch has {} blocks on average", genesis.active_slots.share().ceil_of(slots)),
-            },
-        ));
-    };
-    let wanted = &ended[first..];
-    let failed = |path: &Path, error: io::Error| match error.kind() {
-        io::ErrorKind::AlreadyExists => format!("{}: it is there already. Give a new folder.", path.display()),
-        _ => format!("{}: can't be written ({error}). Make room or choose another place.", path.display()),
-    };
-    let folder = NewFolder::create(out).map_err(|error| failed(out, error))?;
-    let place = |name: String| folder.path().join(name);
-    let headers = place("headers".to_owned());
-    fs::create_dir(&headers).map_err(|error| failed(&headers, error))?;
-    let write = |path: PathBuf, content: &[u8]| fs::write(&path, content).map_err(|error| failed(&path, error));
+    let (genesis, governance) = read(genesis)?;
+    let chain = Chain::open(chain).map_err(|error| error.to_string())?;
+    let ends = ends(&chain, &genesis, until)?;
+    let files = Files::create(out)?;
     let mut state = ChainState::with_accounts(Some(&genesis));
     let mut decoder = Decoder::new();
-    let last = wanted[STATES - 1];
+    let [_, before, last] = ends;
     for index in 0..=last {
-        let at = |source| text(&chain.block_error(index, source));
+        let at = |source| chain.block_error(index, source).to_string();
         let block = decoder.decode(chain.bytes(index)).map_err(at)?;
         let body_bytes = u64::from(block.body.end - block.body.start);
         state.step(&block.header, body_bytes, Some(&block)).map_err(at)?;
-        let (slot, hash) = (block.header.slot, hex::encode(block.header.hash));
-        if wanted.contains(&index) {
+        let point = format!("{}.{}", block.header.slot, hex::encode(block.header.hash));
+        if ends.contains(&index) {
             let encoded = state.parameters().and_then(|parameters| state.stake()?.new_epoch_state(parameters, &governance));
             let encoded = encoded.ok_or_else(|| {
-                format!("{}: accounts aren't known at slot {slot}: expected a chain from its network's first block on, without governance. Forge one.", chain.path().display())
+                let path = chain.path().display();
+                format!("{path}: accounts aren't known at {point}: expected a chain from its network's first block on, without governance. Forge one.")
             })?;
-            write(place(format!("{slot}.{hash}.cbor")), &encoded)?;
-            let start = json!({"time": 0, "slot": 0, "epoch": 0});
-            let parameters =
-                json!({"epoch_size_slots": slots, "slot_length": (genesis.shelley.slot_length * 1e3).round() as u64, "era_name": "Conway"});
-            let settling = genesis.active_slots.share().ceil_div(2 * genesis.shelley.security_parameter);
-            let history = json!({"stability_window": settling, "eras": [{"start": start, "end": null, "params": parameters}]});
-            write(place(format!("history.{slot}.{hash}.json")), history.to_string().as_bytes())?;
+            files.write(&format!("{point}.cbor"), &encoded)?;
+            files.write(&format!("history.{point}.json"), history(&genesis).to_string().as_bytes())?;
         }
-        if index == last || index == wanted[STATES - 2] {
-            let header = block.header.span.of(block.bytes);
-            write(place(format!("headers/{slot}.{hash}.cbor")), header)?;
+        if [before, last].contains(&index) {
+            files.write(&format!("{HEADERS}/{point}.cbor"), block.header.span.of(block.bytes))?;
         }
         if index == last {
-            let nonces = state.nonces().expect("a state with a genesis");
-            let hex = |nonce: Option<Hash32>| nonce.map(hex::encode);
-            let tail = hex::encode(chain.entry(wanted[STATES - 2]).hash);
-            let nonces = json!({
-                "at": format!("{slot}.{hash}"), "active": hex(nonces.epoch), "evolving": hex(nonces.evolving), "candidate": hex(nonces.candidate), "tail": tail,
-            });
-            write(place("nonces.json".to_owned()), nonces.to_string().as_bytes())?;
+            let nonces = nonces(&state, &point, &chain.entry(before).hash);
+            files.write("nonces.json", nonces.to_string().as_bytes())?;
         }
         if index % 1_000 == 0 && !progress(index as u64, last as u64 + 1) {
             return Err(format!("{}: interrupted.", out.display()));
         }
     }
-    folder.finish().map_err(|error| failed(out, error))?;
+    files.finish()?;
     let entry = chain.entry(last);
     Ok(Snapshots {
-        epochs: wanted.iter().map(|index| epoch_of(*index)).collect(),
+        epochs: ends.iter().map(|index| chain.entry(*index).slot / genesis.shelley.epoch_slots).collect(),
         slot: entry.slot,
         hash: entry.hash,
         blocks_after: (chain.len() - 1 - last) as u64,
     })
+}
+
+/// Reads a genesis, and the governance that Conway's beside it begins with.
+fn read(path: &Path) -> Result<(Arc<Genesis>, Governance), String> {
+    let genesis = Genesis::read(path).map_err(|error| error.to_string())?;
+    let conway = read_json::<Conway>(&genesis_beside(path, "conway"), "Conway").map_err(|error| error.to_string())?;
+    let governance = conway.as_ref().and_then(Conway::governance).ok_or_else(|| {
+        let path = path.display();
+        format!("{path}: expected a genesis of Conway beside it without a committee's members and a constitution's script. Give that of a forged chain.")
+    })?;
+    Ok((Arc::new(genesis), governance))
+}
+
+/// The last blocks of the last epochs that have ended, by their indexes.
+fn ends(chain: &Chain, genesis: &Genesis, until: Option<u64>) -> Result<[usize; STATES], String> {
+    let slots = genesis.shelley.epoch_slots;
+    let epoch_of = |index: usize| chain.entry(index).slot / slots;
+    let is_last = |index: &usize| epoch_of(*index) != epoch_of(index + 1) && until.is_none_or(|until| epoch_of(*index) <= until);
+    let ended = (0..chain.len().saturating_sub(1)).filter(is_last).collect::<Vec<_>>();
+    ended.last_chunk().copied().ok_or_else(|| {
+        let (up_to, remedy) = match until {
+            Some(until) => (format!(" up to epoch {until}"), "Give a later one with --until".to_owned()),
+            None => {
+                let blocks = genesis.active_slots.share().ceil_of(slots);
+                (String::new(), format!("Forge a longer chain: an epoch has {blocks} blocks on average"))
+            }
+        };
+        format!("{}: {} epochs have ended in it{up_to}: expected {STATES} at least. {remedy}.", chain.path().display(), ended.len())
+    })
+}
+
+/// The eras of a network that is in Conway from its first slot on.
+fn history(genesis: &Genesis) -> Value {
+    let shelley = &genesis.shelley;
+    let slot_ms = (shelley.slot_length * 1e3).round() as u64;
+    json!({
+        "stability_window": genesis.active_slots.share().ceil_div(2 * shelley.security_parameter),
+        "eras": [{
+            "start": {"time": 0, "slot": 0, "epoch": 0},
+            "end": null,
+            "params": {"epoch_size_slots": shelley.epoch_slots, "slot_length": slot_ms, "era_name": "Conway"},
+        }],
+    })
+}
+
+/// The nonces at a point; `tail` is the last block of the epoch before.
+fn nonces(state: &ChainState, point: &str, tail: &Hash32) -> Value {
+    let nonces = state.nonces().expect("a state with a genesis");
+    let hex = |nonce: Nonce| nonce.map(hex::encode);
+    json!({
+        "at": point,
+        "active": hex(nonces.epoch),
+        "evolving": hex(nonces.evolving),
+        "candidate": hex(nonces.candidate),
+        "tail": hex::encode(tail),
+    })
+}
+
+/// The new folder, which is there only when it is whole.
+struct Files<'p> {
+    place: &'p Path,
+    folder: NewFolder,
+}
+
+impl<'p> Files<'p> {
+    fn create(place: &'p Path) -> Result<Self, String> {
+        let folder = NewFolder::create(place).map_err(|error| failed(place, &error))?;
+        let headers = folder.path().join(HEADERS);
+        fs::create_dir(&headers).map_err(|error| failed(&headers, &error))?;
+        Ok(Self { place, folder })
+    }
+
+    fn write(&self, name: &str, content: &[u8]) -> Result<(), String> {
+        let path = self.folder.path().join(name);
+        fs::write(&path, content).map_err(|error| failed(&path, &error))
+    }
+
+    fn finish(self) -> Result<(), String> {
+        self.folder.finish().map_err(|error| failed(self.place, &error))
+    }
+}
+
+fn failed(path: &Path, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => format!("{}: it is there already. Give a new folder.", path.display()),
+        _ => format!("{}: can't be written ({error}). Make room or choose another place.", path.display()),
+    }
 }

@@ -1,4 +1,4 @@
-"""What the boundary of an epoch takes by the number of delegators: the first block of an epoch in a replay by our engine.
+"""Times of the boundary of an epoch by the number of delegators: the first block of an epoch in a replay by our engine.
 
     benchmarks/replay/boundary.py [DELEGATORS...]        10000 100000 1000000 by default
 

@@ -13,6 +13,7 @@ from tests.conftest import slotmark
 from tests.made_up_runs import write_run
 
 WRITES_ONLY = {
+    "chain snapshot",
     "chain synth",
     "cluster create",
     "cluster clean",

@@ -19,7 +19,7 @@ type Owner = (u8, Vec<u8>);
 /// Rewards, deposit and pool.
 type Account = (u64, u64, Option<Vec<u8>>);
 
-/// What is read of a state.
+/// The parts of a state that are read.
 #[derive(Debug, Default)]
 struct State {
     epoch: u64,
@@ -32,7 +32,7 @@ struct State {
     deposits: u64,
     fees: u64,
     parameters: usize,
-    /// What the epoch's end moves: into the treasury, out of the reserves, to accounts, out of the fees.
+    /// Lovelace that the epoch's end moves: into the treasury, out of the reserves, to accounts, out of the fees.
     update: (u64, u64, BTreeMap<Owner, u64>, u64),
 }
 

@@ -73,7 +73,7 @@ impl Stake {
         Some(out)
     }
 
-    /// What certificates have made: DReps, pools, accounts.
+    /// Appends the state of certificates: DReps, pools, accounts.
     fn put_certificates(&self, out: &mut Vec<u8>, governance: &Governance) {
         let accounts = self.accounts().expect("accounts that are followed");
         out.array(3);

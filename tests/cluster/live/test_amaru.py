@@ -106,7 +106,7 @@ def test_it_begins_with_our_snapshots_follows_our_node_to_the_tip_and_has_the_sa
     chain: Path, tmp_path: Path
 ) -> None:
     genesis, snapshots = chain / "genesis" / "shelley-genesis.json", tmp_path / "snapshots"
-    made = slotmark("chain", "snapshot", chain, "--genesis", genesis, "--until", UNTIL, "-o", snapshots)
+    made = slotmark("chain", "snapshot", chain, "--genesis", genesis, "--until", str(UNTIL), "-o", snapshots)
     assert made.returncode == 0, made.stderr
     found = re.search(r"up to (\d+\.[0-9a-f]{64}); ([\d,]+) blocks", made.stderr + made.stdout)
     assert found

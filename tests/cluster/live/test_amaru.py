@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from slotmark.measure.shipped import built_program
+from slotmark.run import open_run
 from tests.conftest import REPO, slotmark
 
 AMARU = REPO / ".build" / "amaru" / "bin" / "amaru"
@@ -146,6 +147,19 @@ def test_it_begins_with_our_snapshots_follows_our_node_to_the_tip_and_has_the_sa
     assert begin not in points
     assert points[-1] == info["tip"]
     assert '"level":"ERROR"' not in log.read_text()
+    # Its log is read, each line of it, beside that of the node.
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name in ("node.log", "amaru.log"):
+        shutil.copy(tmp_path / name, logs)
+    read = slotmark("ingest", logs, "-o", tmp_path / "run", "--genesis", genesis)
+    assert read.returncode == 0, read.stderr
+    assert ", 0 unreadable, " in read.stderr
+    run = open_run(tmp_path / "run")
+    (host,) = (row for row in run.table("hosts").to_pylist() if row["host"] == "amaru")
+    assert host["node"] == "amaru"
+    rows = [row for row in run.table("block_events").to_pylist() if row["host"] == "amaru"]
+    assert [f"{row['slot']}.{row['block']}" for row in rows if row["event"] == "adopted"] == points
     # What it worked out by itself: pots after each boundary, and the stake at the end of an epoch, which counts in the next but one.
     pots = [
         tuple(int(fields[f"pots.{pot}"]) for pot in ("treasury", "reserves", "fees"))

@@ -200,7 +200,7 @@ fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure>
             serde_json::to_string(&report.map_err(Failure::of("ChainError"))?).map_err(Failure::of("ChainError"))
         }
         Arguments::SnapshotChain { chain, genesis, until, out } => {
-            let made = snapshots::write(&chain, &genesis, until, &out, &mut |done, total| progress.step(done, total).is_continue());
+            let made = snapshots::write(&chain, &genesis, until, &out, &mut |done, total| progress.step(done, total));
             let made = made.map_err(Failure::of("ChainError"))?;
             let tip = format!("{}.{}", made.slot, hex::encode(made.hash));
             Ok(json!({"epochs": made.epochs, "tip": tip, "blocks_after": made.blocks_after}).to_string())

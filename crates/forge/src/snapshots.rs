@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ pub(crate) fn write(
     genesis: &Path,
     until: Option<u64>,
     out: &Path,
-    progress: &mut dyn FnMut(u64, u64) -> bool,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Snapshots, String> {
     let (genesis, governance) = read(genesis)?;
     let chain = Chain::open(chain).map_err(|error| error.to_string())?;
@@ -72,7 +73,7 @@ pub(crate) fn write(
             let nonces = nonces(&state, &point, &chain.entry(before).hash);
             files.write("nonces.json", nonces.to_string().as_bytes())?;
         }
-        if index % 1_000 == 0 && !progress(index as u64, last as u64 + 1) {
+        if index % 1_000 == 0 && progress(index as u64, last as u64 + 1).is_break() {
             return Err(format!("{}: interrupted.", out.display()));
         }
     }

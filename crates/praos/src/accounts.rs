@@ -66,11 +66,11 @@ struct Constants {
 pub(crate) struct NextUpdate {
     /// Into the treasury.
     pub(crate) treasury: u64,
-    /// Out of the reserves.
-    pub(crate) reserves: u64,
+    /// Out of the reserves; negative where more of the fees goes into them than they issue.
+    pub(crate) reserves: i64,
     /// Out of the fees.
     pub(crate) fees: u64,
-    pub(crate) rewards: BTreeMap<Credential, u64>,
+    pub(crate) rewards: HashMap<Credential, u64>,
 }
 
 /// A transaction, as far as it changes accounts and pots.
@@ -188,8 +188,16 @@ impl Accounts {
 
     /// The changes that the end of the running epoch makes by rewards.
     pub(crate) fn next_update(&self) -> NextUpdate {
-        let Update { treasury, issued, returned, rewards } = self.issue().work_out(self.eligible.as_ref());
-        NextUpdate { treasury, reserves: issued - returned, fees: self.fees_to_share, rewards: rewards.into_iter().collect() }
+        let issue = Issue {
+            parameters: &self.before,
+            constants: &self.constants,
+            blocks: &self.blocks_before,
+            snapshot: &self.snapshots[2],
+            reserves: self.pots.reserves,
+            fees: self.fees_to_share,
+        };
+        let Update { treasury, issued, returned, rewards } = issue.work_out(self.eligible.as_ref());
+        NextUpdate { treasury, reserves: issued as i64 - returned as i64, fees: self.fees_to_share, rewards }
     }
 
     /// Counts a block of a pool.
@@ -272,27 +280,16 @@ impl Accounts {
     /// Pays the rewards that the epoch that ends worked out, those of the one before it (NEWEPOCH).
     pub(crate) fn pay_rewards(&mut self) {
         self.begin_rewards();
-        let Update { treasury, issued, returned, rewards } = self.issue().work_out(self.eligible.as_ref());
+        let NextUpdate { treasury, reserves, fees, rewards } = self.next_update();
         self.eligible = None;
         self.pots.treasury += treasury;
-        self.pots.reserves = self.pots.reserves - issued + returned;
-        self.pots.fees -= self.fees_to_share;
+        self.pots.reserves = self.pots.reserves.saturating_add_signed(-reserves);
+        self.pots.fees -= fees;
         for (owner, lovelace) in rewards {
             match self.accounts.get_mut(&owner) {
                 Some(account) => account.rewards += lovelace,
                 None => self.pots.treasury += lovelace,
             }
-        }
-    }
-
-    fn issue(&self) -> Issue<'_> {
-        Issue {
-            parameters: &self.before,
-            constants: &self.constants,
-            blocks: &self.blocks_before,
-            snapshot: &self.snapshots[2],
-            reserves: self.pots.reserves,
-            fees: self.fees_to_share,
         }
     }
 

@@ -106,3 +106,16 @@ fn rewards_are_those_worked_out_by_hand() {
     assert_eq!(work_out(10, 101, None), (1_000, 10_000, 9_000, None, None));
     assert_eq!(work_out(10, 100, Some(&HashSet::from([MEMBER]))), (1_000, 10_000, 9_000 - 4_725, None, Some(4_725)));
 }
+
+#[test]
+fn fees_that_nobody_earns_go_into_the_reserves() {
+    let mut accounts = accounts();
+    accounts.before.tau = Ratio::new(1, 10).unwrap();
+    (accounts.pots.fees, accounts.fees_to_share) = (1_003, 1_000);
+    let before = *accounts.pots();
+    // No block was made: nothing is issued, the treasury has its tenth of the fees, and no pool earns the rest.
+    let update = accounts.next_update();
+    assert_eq!((update.treasury, update.reserves, update.fees, update.rewards.len()), (100, -900, 1_000, 0));
+    accounts.pay_rewards();
+    assert_eq!(*accounts.pots(), Pots { treasury: 100, reserves: before.reserves + 900, fees: 3, ..before });
+}

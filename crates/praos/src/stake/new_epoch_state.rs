@@ -55,9 +55,10 @@ impl Stake {
         out.uint(1); // complete
         out.array(5);
         out.uint(update.treasury);
-        out.uint(update.reserves);
-        out.map(update.rewards.len());
-        for (owner, lovelace) in &update.rewards {
+        out.int(update.reserves);
+        let rewards: BTreeMap<Credential, u64> = update.rewards.into_iter().collect();
+        out.map(rewards.len());
+        for (owner, lovelace) in &rewards {
             put_credential(&mut out, owner);
             out.array(1);
             out.array(3);

@@ -22,6 +22,7 @@ fn a_beds_configurations_log_every_message_of_the_table() {
         utxo_entries: 0,
         dreps: 0,
         funds: 1,
+        first_slot: 0,
     };
     let hosts = vec![BedHost::new(0, String::new(), Some(1.0))];
     let (links, changed, profile) = (Vec::new(), BTreeMap::new(), Value::Null);

@@ -26,11 +26,19 @@ pub(crate) enum BedError {
     Json(#[from] serde_json::Error),
 }
 
+/// What a profile says of live runs alone.
+pub(crate) struct Live {
+    /// Unspent outputs of the workload.
+    pub(crate) funds: u32,
+    /// Epochs that have ended when a run begins.
+    pub(crate) history_epochs: u64,
+}
+
 /// Makes the bed of a profile in a new folder, which is there only when it is whole. `script` is what the profile's workload names as a file.
 pub(crate) fn create(
     profile: &Profile,
     seed: u64,
-    funds: u32,
+    live: Live,
     changed: BTreeMap<String, (Value, Value)>,
     script: Option<Script>,
     out: &Path,
@@ -49,7 +57,7 @@ pub(crate) fn create(
         }
         None => (None, None),
     };
-    let bed = Bed { script, ..bed(profile, &topology, seed, funds, changed)? };
+    let bed = Bed { script, ..bed(profile, &topology, seed, live, changed)? };
     let path = out.display().to_string();
     let folder = NewFolder::create(out).map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => BedError::Exists { path: path.clone() },
@@ -91,7 +99,7 @@ fn run_by(profile: &Profile, file: Option<Script>) -> Result<Option<(Script, Bud
     }
 }
 
-fn bed(profile: &Profile, topology: &Topology, seed: u64, funds: u32, changed: BTreeMap<String, (Value, Value)>) -> Result<Bed, BedError> {
+fn bed(profile: &Profile, topology: &Topology, seed: u64, live: Live, changed: BTreeMap<String, (Value, Value)>) -> Result<Bed, BedError> {
     let (genesis, network) = (&profile.genesis, &profile.network);
     let magic = u32::try_from(genesis.network_magic)
         .map_err(|_| SynthError::Plan(format!("genesis.network_magic is {}: expected {} at most.", genesis.network_magic, u32::MAX)))?;
@@ -114,7 +122,8 @@ fn bed(profile: &Profile, topology: &Topology, seed: u64, funds: u32, changed: B
             delegators: genesis.delegators,
             utxo_entries: genesis.utxo_entries,
             dreps: genesis.dreps,
-            funds,
+            funds: live.funds,
+            first_slot: live.history_epochs.saturating_mul(genesis.epoch_slots),
         },
         concurrency: profile.peer.concurrency,
         hosts: hosts.collect(),

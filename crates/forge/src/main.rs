@@ -20,6 +20,8 @@ use slotmark_praos::genesis::Genesis;
 use slotmark_synth::bed::Addresses;
 use slotmark_synth::{Budget, Recipe, Script, SynthError, forge_with};
 
+use crate::snapshots::Until;
+
 use crate::conversation::{Failure, Progress};
 
 /// Forges and checks chains and beds, for slotmark's commands: `chain synth`, `chain check`, `cluster create`, `cluster check`.
@@ -74,6 +76,9 @@ enum Arguments {
         /// The newest epoch whose end is taken; the last that has ended by default.
         #[arg(long)]
         until: Option<u64>,
+        /// The chain's last epoch has ended too, though no block follows.
+        #[arg(long)]
+        ended: bool,
         /// The new folder.
         #[arg(long)]
         out: PathBuf,
@@ -86,6 +91,9 @@ enum Arguments {
         /// Unspent outputs of the workload.
         #[arg(long)]
         funds: u32,
+        /// Epochs that have ended when a run begins.
+        #[arg(long)]
+        history_epochs: u64,
         #[command(flatten)]
         script: ScriptFiles,
         /// The new folder.
@@ -106,6 +114,9 @@ enum Arguments {
         /// Start of slot 0, in seconds since 1970.
         #[arg(long)]
         start: u64,
+        /// Slots before the first one in which no pool is to lead: nodes are started in them.
+        #[arg(long)]
+        quiet_slots: u64,
         /// All hosts are at 127.0.0.1.
         #[arg(long)]
         loopback: bool,
@@ -199,28 +210,30 @@ fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure>
                 Chain::open(&chain).and_then(|chain| check_chain(&chain, genesis.as_ref(), &mut |done, total| progress.step(done, total)));
             serde_json::to_string(&report.map_err(Failure::of("ChainError"))?).map_err(Failure::of("ChainError"))
         }
-        Arguments::SnapshotChain { chain, genesis, until, out } => {
-            let made = snapshots::write(&chain, &genesis, until, &out, &mut |done, total| progress.step(done, total));
+        Arguments::SnapshotChain { chain, genesis, until, ended, out } => {
+            let made =
+                snapshots::write(&chain, &genesis, Until { epoch: until, ended }, &out, &mut |done, total| progress.step(done, total));
             let made = made.map_err(Failure::of("ChainError"))?;
             let tip = format!("{}.{}", made.slot, hex::encode(made.hash));
             Ok(json!({"epochs": made.epochs, "tip": tip, "blocks_after": made.blocks_after}).to_string())
         }
-        Arguments::CreateBed { seed, funds, script, out } => {
+        Arguments::CreateBed { seed, funds, history_epochs, script, out } => {
             let line = conversation::read().map_err(Failure::of("BedError"))?;
             let Plan { profile, changed } = serde_json::from_str(&line).map_err(Failure::of("BedError"))?;
             let profile = Profile::from_layers(&[&profile], &[]).map_err(Failure::of("SimulationError"))?;
             let budgets = bed::budgets(&profile).map_err(Failure::of("BedError"))?;
             let script = script.read(budgets.transaction).map_err(Failure::of("BedError"))?;
-            let made = bed::create(&profile, seed, funds, changed, script, &out, &mut |done, total| progress.step(done, total));
+            let live = bed::Live { funds, history_epochs };
+            let made = bed::create(&profile, seed, live, changed, script, &out, &mut |done, total| progress.step(done, total));
             serde_json::to_string(&made.map_err(Failure::of("BedError"))?).map_err(Failure::of("BedError"))
         }
         Arguments::CheckBed { bed } => {
             let faults = slotmark_synth::bed::check(&bed).map_err(Failure::of("BedError"))?;
             serde_json::to_string(&faults).map_err(Failure::of("BedError"))
         }
-        Arguments::StampBed { bed, into, start, loopback } => {
+        Arguments::StampBed { bed, into, start, quiet_slots, loopback } => {
             let addresses = if loopback { Addresses::Loopback } else { Addresses::OwnNetworks };
-            slotmark_synth::bed::stamp(&bed, &into, start, addresses).map_err(Failure::of("BedError"))?;
+            slotmark_synth::bed::stamp(&bed, &into, start, quiet_slots, addresses).map_err(Failure::of("BedError"))?;
             Ok("null".to_owned())
         }
     }

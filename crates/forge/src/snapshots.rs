@@ -22,6 +22,15 @@ const STATES: usize = 3;
 /// The folder of headers.
 const HEADERS: &str = "headers";
 
+/// The epochs whose ends are taken.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Until {
+    /// The newest; the last that has ended where it isn't given.
+    pub(crate) epoch: Option<u64>,
+    /// True where the chain's last epoch has ended too, though no block follows.
+    pub(crate) ended: bool,
+}
+
 /// The made files.
 pub(crate) struct Snapshots {
     /// The epochs of the states.
@@ -33,14 +42,14 @@ pub(crate) struct Snapshots {
     pub(crate) blocks_after: u64,
 }
 
-/// Writes the files of the last epochs of a chain that have ended, up to epoch `until` where that is given, into a new folder.
+/// Writes the files of the last epochs of a chain that have ended into a new folder.
 ///
 /// # Errors
 /// The chain or its genesis can't be read, or has too few epochs or what isn't followed; or the folder can't be written. Nothing is left then.
 pub(crate) fn write(
     chain: &Path,
     genesis: &Path,
-    until: Option<u64>,
+    until: Until,
     out: &Path,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Snapshots, String> {
@@ -99,14 +108,15 @@ fn read(path: &Path) -> Result<(Arc<Genesis>, Governance), String> {
 }
 
 /// The last blocks of the last epochs that have ended, by their indexes.
-fn ends(chain: &Chain, genesis: &Genesis, until: Option<u64>) -> Result<[usize; STATES], String> {
+fn ends(chain: &Chain, genesis: &Genesis, until: Until) -> Result<[usize; STATES], String> {
     let slots = genesis.shelley.epoch_slots;
     let epoch_of = |index: usize| chain.entry(index).slot / slots;
-    let is_last = |index: &usize| epoch_of(*index) != epoch_of(index + 1) && until.is_none_or(|until| epoch_of(*index) <= until);
-    let ended = (0..chain.len().saturating_sub(1)).filter(is_last).collect::<Vec<_>>();
+    let has_ended = |index: usize| if index + 1 < chain.len() { epoch_of(index) != epoch_of(index + 1) } else { until.ended };
+    let is_last = |index: &usize| has_ended(*index) && until.epoch.is_none_or(|epoch| epoch_of(*index) <= epoch);
+    let ended = (0..chain.len()).filter(is_last).collect::<Vec<_>>();
     ended.last_chunk().copied().ok_or_else(|| {
-        let (up_to, remedy) = match until {
-            Some(until) => (format!(" up to epoch {until}"), "Give a later one with --until".to_owned()),
+        let (up_to, remedy) = match until.epoch {
+            Some(epoch) => (format!(" up to epoch {epoch}"), "Give a later one with --until".to_owned()),
             None => {
                 let blocks = genesis.active_slots.share().ceil_of(slots);
                 (String::new(), format!("Forge a longer chain: an epoch has {blocks} blocks on average"))

@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use slotmark_chain::block::Era;
 use slotmark_chain::{Hash32, NewBlock, Point};
 use slotmark_network::shelley;
-use slotmark_praos::lottery::{ActiveSlots, praos_contribution};
-use slotmark_praos::nonce::{Nonce, Nonces, settling_slots};
+use slotmark_praos::lottery::praos_contribution;
+use slotmark_praos::nonce::{Nonce, Nonces};
 use slotmark_praos::vrf;
 
 use crate::assembly::{Body, HEADER_OFFSET, NewHeader, Transactions, assemble};
 use crate::keys::Keys;
 use crate::lottery::Leadership;
 use crate::pools::{HotKey, HotKeys, Pool};
-use crate::recipe::Recipe;
 use crate::transaction::Draft;
 
 /// A block that has its slot and its transactions.
@@ -57,14 +55,15 @@ pub(crate) struct Headers {
 }
 
 impl Headers {
-    pub(crate) fn new(recipe: &Recipe, genesis_hash: Hash32, pools: &Arc<Vec<Pool>>, active_slots: &ActiveSlots) -> Self {
+    /// Those of a chain from its first block on, in epochs of `epoch_slots`; an epoch's last `settling_slots` don't count for the next one's nonce.
+    pub(crate) fn new(hot_keys: HotKeys, genesis_hash: Hash32, pools: &Arc<Vec<Pool>>, epoch_slots: u64, settling_slots: u64) -> Self {
         Self {
             pools: Arc::clone(pools),
-            hot_keys: HotKeys::new(recipe.seed, recipe.kes_periods(), pools),
+            hot_keys,
             nonces: Nonces::initial(genesis_hash),
             between_epochs: false,
-            epoch_slots: recipe.epoch_slots(),
-            settling_slots: settling_slots(Era::Conway, recipe.security_parameter, active_slots.share()),
+            epoch_slots,
+            settling_slots,
             number: 0,
             previous: None,
             block: Vec::new(),

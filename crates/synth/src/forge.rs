@@ -15,6 +15,7 @@ use slotmark_network::Ratio;
 use slotmark_network::shelley;
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::lottery::ActiveSlots;
+use slotmark_praos::nonce::settling_slots;
 use slotmark_praos::stake::Distribution;
 use slotmark_praos::state::ChainState;
 
@@ -24,7 +25,7 @@ use crate::files;
 use crate::keys::Keys;
 use crate::lottery::Lottery;
 use crate::plutus::Script;
-use crate::pools::{DELEGATORS, Pool, pools};
+use crate::pools::{DELEGATORS, HotKeys, Pool, pools};
 use crate::random::Stream;
 use crate::recipe::{Recipe, Workload};
 use crate::wallet::Wallet;
@@ -94,7 +95,9 @@ pub fn forge_with(
     let pools = Arc::new(pools(recipe.seed, DELEGATORS));
     let genesis_hash = files::write_genesis(writer.folder(), recipe, script, &keys, &pools)?;
     let active_slots = ActiveSlots::new(Ratio::new(1, shelley::SLOTS_PER_BLOCK).expect("a share"));
-    let mut headers = Headers::new(recipe, genesis_hash, &pools, &active_slots);
+    let hot_keys = HotKeys::new(recipe.seed, recipe.kes_periods(), &pools);
+    let settling_slots = settling_slots(Era::Conway, recipe.security_parameter, active_slots.share());
+    let mut headers = Headers::new(hot_keys, genesis_hash, &pools, recipe.epoch_slots(), settling_slots);
     let mut planner = Planner::new(recipe, sources, &keys, &pools);
     let mut rewarded = match recipe.delegators {
         0 => None,

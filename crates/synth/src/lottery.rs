@@ -17,7 +17,7 @@ use slotmark_praos::vrf;
 use crate::pools::Pool;
 
 /// Slots that are looked at in one go: enough to keep all cores busy, and few enough for a short chain.
-const LEAST_SLOTS: u64 = 64;
+const LEAST_SLOTS: u64 = 16;
 const MOST_SLOTS: u64 = 8_192;
 
 /// A slot that a pool leads.

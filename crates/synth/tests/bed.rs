@@ -7,12 +7,16 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use form::{OTHERWISE, assert_same_form, json, shared};
 use serde_json::{Value, json as value};
+use slotmark_chain::Chain;
 use slotmark_chain::hash::blake2b_256;
 use slotmark_praos::certificate::Certificate;
+use slotmark_praos::check::check_chain;
 use slotmark_praos::envelope::{ColdSigningKey, Envelope, OperationalCertificate};
+use slotmark_praos::genesis::Genesis;
 use slotmark_synth::bed::{Addresses, BED_SCHEMA, Bed, BedGenesis, BedHost, BedLink, check, stamp};
 use slotmark_synth::{Budgets, SynthError};
 use tempfile::TempDir;
@@ -38,6 +42,7 @@ fn bed() -> Bed {
             utxo_entries: 20,
             dreps: 5,
             funds: 3,
+            first_slot: 0,
         },
         concurrency: 2,
         hosts,
@@ -145,7 +150,7 @@ fn addresses_are_hosts_and_differ() {
 fn a_stamped_bed_has_its_start_and_the_hashes_that_follow() {
     let folder = written(&bed());
     let into = TempDir::new().expect("a folder");
-    stamp(folder.path(), into.path(), 1_790_000_000, Addresses::Loopback).expect("stamped");
+    stamp(folder.path(), into.path(), 1_790_000_000, 0, Addresses::Loopback).expect("stamped");
     assert_eq!(check(into.path()).expect("a bed"), []);
     let (before, after) = (below(folder.path()), below(into.path()));
     assert!(before.keys().eq(after.keys()));
@@ -163,8 +168,41 @@ fn a_stamped_bed_has_its_start_and_the_hashes_that_follow() {
     assert_eq!((mode(&folder) & 0o777, mode(&into) & 0o777), (0o600, 0o600));
     // The same start gives the same bytes again.
     let again = TempDir::new().expect("a folder");
-    stamp(into.path(), again.path(), 1_790_000_000, Addresses::Loopback).expect("stamped");
+    stamp(into.path(), again.path(), 1_790_000_000, 0, Addresses::Loopback).expect("stamped");
     assert_eq!(after, below(again.path()));
+}
+
+#[test]
+fn a_history_is_forged_for_the_start_and_valid_up_to_the_first_slot() {
+    let (slots, first_slot) = (500, 1_500);
+    let plain = bed();
+    let folder = written(&Bed { genesis: BedGenesis { first_slot, ..plain.genesis.clone() }, ..plain });
+    let forged = |start| {
+        let into = TempDir::new().expect("a folder");
+        stamp(folder.path(), into.path(), start, 3, Addresses::Loopback).expect("stamped");
+        into
+    };
+    let into = forged(1_790_000_000);
+    assert_eq!(fs::read_to_string(into.path().join("history/protocolMagicId")).expect("a file"), "42");
+    let chain = Chain::open(into.path().join("history/immutable")).expect("a chain");
+    let genesis = Genesis::read(&into.path().join(SHELLEY)).expect("a genesis");
+    let report = check_chain(&chain, Some(&Arc::new(genesis)), &mut |_, _| ControlFlow::Continue(())).expect("checked");
+    assert_eq!(report.failed_blocks, 0, "{:?}", report.failures);
+    assert!(report.rules.iter().all(|rule| rule.approximate + rule.unknown + rule.broken == 0), "{:?}", report.rules);
+    // k/f slots without a block follow each one, and every epoch has its first soon after its beginning.
+    let at: Vec<u64> = (0..chain.len()).map(|index| chain.entry(index).slot).collect();
+    assert!(at.windows(2).all(|pair| pair[1] / slots > pair[0] / slots || (50..110).contains(&(pair[1] - pair[0]))), "{at:?}");
+    let epochs: BTreeSet<u64> = at.iter().map(|slot| slot / slots).collect();
+    assert_eq!(epochs, BTreeSet::from([0, 1, 2]));
+    assert!(at.iter().all(|slot| *slot < first_slot));
+    // The same bytes for the same start, others for another one, since the first nonce depends on it.
+    assert_eq!(below(into.path()), below(forged(1_790_000_000).path()));
+    assert_ne!(below(&into.path().join("history")), below(&forged(1_790_000_001).path().join("history")));
+    // The keys of pools have an end.
+    let plain = bed();
+    let late = Bed { genesis: BedGenesis { first_slot: 4_017_601, ..plain.genesis.clone() }, ..plain };
+    let error = late.write(TempDir::new().expect("a folder").path(), &mut |_, _| ControlFlow::Continue(())).expect_err("refused");
+    assert!(error.to_string().contains("expected 4017600 at most"), "{error}");
 }
 
 #[test]
@@ -174,7 +212,7 @@ fn a_link_among_the_keys_is_not_followed() {
     fs::remove_file(&key).expect("removed");
     std::os::unix::fs::symlink("/etc/hostname", &key).expect("a link");
     let into = TempDir::new().expect("a folder");
-    let error = stamp(folder.path(), into.path(), 1_790_000_000, Addresses::Loopback).expect_err("refused").to_string();
+    let error = stamp(folder.path(), into.path(), 1_790_000_000, 0, Addresses::Loopback).expect_err("refused").to_string();
     assert!(error.contains("utxo.skey: isn't a file"), "{error}");
 }
 
@@ -408,7 +446,7 @@ fn numbers_that_no_genesis_can_have_are_refused_where_a_bed_is_read() {
         for (error, reader) in [
             (Bed::read(folder.path()).map(drop).expect_err(pointer), "read"),
             (check(folder.path()).map(drop).expect_err(pointer), "check"),
-            (stamp(folder.path(), &folder.path().join("stamped"), 1, Addresses::Loopback).expect_err(pointer), "stamp"),
+            (stamp(folder.path(), &folder.path().join("stamped"), 1, 0, Addresses::Loopback).expect_err(pointer), "stamp"),
         ] {
             let error = error.to_string();
             let at = format!("{}: ", path.display());

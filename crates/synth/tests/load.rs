@@ -57,6 +57,7 @@ fn genesis_with(utxo_entries: u64) -> Genesis {
         utxo_entries,
         dreps: 0,
         funds: 1,
+        first_slot: 0,
     };
     let hosts = vec![BedHost::new(0, String::new(), Some(1.0))];
     let bed = Bed {

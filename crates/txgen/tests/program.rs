@@ -28,6 +28,7 @@ fn bed() -> TempDir {
         utxo_entries: 0,
         dreps: 0,
         funds: 3,
+        first_slot: 0,
     };
     let hosts = vec![BedHost::new(0, String::new(), Some(1.0))];
     let (links, changed, profile) = (Vec::new(), Default::default(), Value::Null);

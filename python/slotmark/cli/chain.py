@@ -101,12 +101,15 @@ def snapshot(
     until: Annotated[
         int | None, typer.Option(min=0, metavar="EPOCH", help="The newest epoch; the last that has ended by default.")
     ] = None,
+    ended: Annotated[
+        bool, typer.Option("--ended", help="The chain's last epoch has ended too, though no block follows.")
+    ] = False,
 ) -> None:
     """Write what Amaru begins with: the ledger after each of a chain's last three epochs that have ended, nonces and headers."""
     with progress("blocks") as step:
         made = forge(
             "snapshot-chain",
-            {"chain": chain, "genesis": genesis, "until": until, "out": out},
+            {"chain": chain, "genesis": genesis, "until": until, "ended": ended, "out": out},
             progress=lambda done, total: step(done, total, "following"),
         )
     facts = msgspec.json.decode(made)

@@ -50,6 +50,10 @@ def create(
         f"{out}: {len(bed.hosts):,} hosts, {pools:,} pools, {len(bed.links):,} links; in the genesis {genesis.delegators:,} "
         f"delegators, {genesis.utxo_entries:,} UTxO entries, {genesis.dreps:,} DReps, {genesis.funds:,} funds of the workload"
     )
+    if genesis.first_slot:
+        talk.remark(
+            f"a run begins in slot {genesis.first_slot:,}, after {genesis.ended_epochs:,} epochs with a few blocks each"
+        )
     for name, (before, now) in bed.changed.items():
         talk.remark(f"{name}: {now}, {before} in the profile")
 

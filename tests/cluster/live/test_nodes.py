@@ -1,6 +1,7 @@
 """The shipped nodes are started as their documentation has it; recipes that make no sense are refused in a line."""
 
 import re
+import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -96,6 +97,24 @@ def test_dugite_only_follows() -> None:
         assert shipped(other).recipe.roles == ("producer", "relay")
 
 
+def test_amaru_is_told_whom_it_follows_and_begins_with_what_was_prepared() -> None:
+    node, places = shipped("amaru"), host_places(RELAY, RELAY.host_addr, 42)
+    words = node.command(places, producer=False, peers=["198.18.0.1:30000", "198.18.0.9:30008"])
+    assert words[-2:] == ["--peer-address=198.18.0.1:30000", "--peer-address=198.18.0.9:30008"]
+    assert words[words.index("--network") + 1] == "testnet_42"
+    assert words[words.index("--ledger-dir") + 1] == "db/ledger"
+    assert node.database(places, has_history=True) == {"ledger": "../prepared/ledger", "chain": "../prepared/chain"}
+    assert node.preparation(places)[1:] == [sys.executable, "../history", "../genesis", "../prepared", "testnet_42"]
+    assert (node.recipe.roles, node.recipe.ended_epochs) == (("relay",), 3)
+
+
+@pytest.mark.parametrize("name", ["slotmark", "cardano-node"])
+def test_a_database_begins_with_the_history_where_the_bed_has_one(name: str) -> None:
+    places = host_places(POOL, POOL.host_addr, 42)
+    assert shipped(name).database(places, has_history=True) == {".": "../history"}
+    assert shipped(name).database(places, has_history=False) == {}
+
+
 HASH = "aa191b63d73fc4b0cf531be2f9630c9f4097819a4bf772a233c4da99076ce7a0"
 
 
@@ -116,6 +135,11 @@ HASH = "aa191b63d73fc4b0cf531be2f9630c9f4097819a4bf772a233c4da99076ce7a0"
             "dugite",
             '{"timestamp":"2026-04-21T20:08:40.020627Z","level":"INFO","fields":{"message":"Chain extended","slot":7,"block":3,"txs":0,'
             f'"hash":"{HASH}"}},"target":"dugite_node::node"}}',
+        ),
+        (
+            "amaru",
+            '{"timestamp":"2026-11-27T15:58:19.020627Z","level":"TRACE","fields":{"message":"diffusion.forward_chain.new_tip",'
+            f'"point":"7.{HASH}"}},"target":"amaru::consensus::forward_chain"}}',
         ),
     ],
 )
@@ -156,15 +180,19 @@ def test_any_command_gets_cardano_nodes_arguments(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("command = []", "Object missing required field `tip`"),
-        ("command = ['true', '{nonsense}']", "there is no {nonsense}, only config, topology,"),
+        ("command = ['true', '{nonsense}']", "there is no {nonsense}, only address, certificate,"),
         ("command = ['true']\nother = 1", "unknown field `other`"),
         ("command = []", "command is empty"),
         ("command = ['true']\nready_text = 'x'", "ready_text goes with ready = 'log'"),
         ("command = ['/no/such/program']", "/no/such/program isn't there, or can't be run"),
         ("command = ['true']\nprepare = ['/no/such/program']", "/no/such/program isn't there, or can't be run"),
         ("command = ['true', '{prepared}']", "{prepared} is used, and prepare doesn't make it"),
-        ("command = ['true']\nprepare = ['true', '{nonsense}']", "there is no {nonsense}, only config, topology,"),
+        ("command = ['true']\nprepare = ['true', '{nonsense}']", "there is no {nonsense}, only address, certificate,"),
         ("command = ['true'", "Unclosed array"),
+        ("command = ['true', '{history}']", "{history} is used, and not every bed has one: ended_epochs is 0"),
+        ("command = ['true']\ndatabase = { 'a/../../b' = '{history}' }", "a place in database isn't inside of it"),
+        ("command = ['true']\ndatabase = { '/etc' = '{history}' }", "a place in database isn't inside of it"),
+        ("command = ['true']\ndatabase = { '.' = '{prepared}' }", "{prepared} is used, and prepare doesn't make it"),
     ],
 )
 def test_a_recipe_that_makes_no_sense_is_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -9,9 +9,10 @@
 //! node-I/config.json, topology.json           for each host, from 0 on
 //! ```
 //!
-//! A bed's system start is a placeholder: [`stamp`] copies a bed with another one.
+//! A bed's system start is a placeholder: [`stamp`] copies a bed with another one, and forges the history there, which depends on it.
 
 mod check;
+mod history;
 mod population;
 mod stamp;
 
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slotmark_chain::ChainError;
+use slotmark_network::shelley;
 use slotmark_praos::envelope::{Envelope, GenesisUtxoSigningKey, GenesisUtxoVerificationKey};
 
 pub use self::check::{Fault, check};
@@ -106,6 +108,13 @@ pub struct BedGenesis {
     pub dreps: u64,
     /// Unspent outputs of the workload, each with a key of its own.
     pub funds: u32,
+    /// The first slot in which nodes make blocks. Those before it are the [`history`](stamp) that a run begins with; 0 where it has none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub first_slot: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A host of a bed.
@@ -219,8 +228,7 @@ impl Bed {
         }
         self.genesis.budgets.check()?;
         let network = self.network();
-        let stakes: Vec<f64> = self.hosts.iter().filter(|host| host.pool.is_some()).map(|host| host.stake).collect();
-        let population = Population::new(self.seed, &self.genesis, &stakes)?;
+        let population = self.population()?;
         let folder = Folder::new(path);
         let genesis = folder.below("genesis");
         let (total, mut done, mut go_on) = (population.entries(), 0, ControlFlow::Continue(()));
@@ -261,6 +269,11 @@ impl Bed {
             writeln!(file)
         })?;
         Ok(())
+    }
+
+    fn population(&self) -> Result<Population, SynthError> {
+        let stakes: Vec<f64> = self.hosts.iter().filter(|host| host.pool.is_some()).map(|host| host.stake).collect();
+        Population::new(self.seed, &self.genesis, &stakes)
     }
 
     /// The workload's funds, with the keys that are in the bed's folder.
@@ -334,6 +347,14 @@ impl Bed {
         if genesis.slot_length_ns == 0 {
             let parameter = "genesis.slot_length";
             return Some(Excess { parameter, what: format!("{parameter} is 0: expected more") });
+        }
+        let most = PUBLIC_KES_PERIOD_SLOTS * shelley::MAX_KES_EVOLUTIONS / 2;
+        if genesis.first_slot > most {
+            let what = format!(
+                "its blocks before a run are in {} slots: expected {most} at most, half of what the keys of pools are for",
+                genesis.first_slot
+            );
+            return Some(Excess { parameter: "live.history_epochs", what });
         }
         let GenesisRule { least, words } = GenesisRule::of_epoch(genesis.security_parameter, share);
         let (parameter, found) = ("genesis.epoch_slots", genesis.epoch_slots);

@@ -1,6 +1,7 @@
 //! The funds before the first block of a bed's chain.
 
 use slotmark_chain::hash::blake2b_224;
+use slotmark_praos::stake::Distribution;
 
 use super::BedGenesis;
 use crate::address::{Address, Hash28};
@@ -56,6 +57,12 @@ impl Population {
         });
         let rest = (0..self.utxo_entries).map(|number| (unowned_address(self.seed, number), EXTRA_LOVELACE));
         of_workload.chain(of_delegators).chain(rest)
+    }
+
+    /// The stake that decides who leads a slot, in all epochs: what moves in a bed is nobody's stake, and nothing is paid for blocks.
+    pub(super) fn distribution(&self) -> Distribution {
+        let stake = |(pool, lovelace): (&Pool, &u64)| (pool.id, (pool.delegators.len() as u64 * lovelace, pool.vrf_key_hash()));
+        Distribution::of_pools(self.pools.iter().zip(&self.lovelace).map(stake))
     }
 
     /// The hash of a stake key.

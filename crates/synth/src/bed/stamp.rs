@@ -7,7 +7,7 @@ use serde_json::Value;
 use slotmark_chain::Hash32;
 use slotmark_network::{byron, shelley};
 
-use super::{Addresses, Bed, genesis_name, write_error};
+use super::{Addresses, Bed, genesis_name, history, write_error};
 use crate::error::SynthError;
 use crate::network::{ERAS, Folder};
 
@@ -17,11 +17,12 @@ const DESCRIPTION: [&str; 6] = ["bed.json", "meta.json", "node-specs.json", "pro
 const KEYS: [&str; 4] = ["drep-keys", "pools-keys", "stake-delegators", "utxo-keys"];
 
 /// Copies a bed into a folder that is there, with slot 0 at `start_s` seconds since 1970, the hashes of the genesis files in all
-/// configurations, and topologies for the addresses.
+/// configurations, and topologies for the addresses. The blocks before the bed's first slot are forged into the folder `history`, laid out as a
+/// node's database; no pool leads one of the last `quiet_slots` before it, if such a history is found.
 ///
 /// # Errors
 /// A file of the bed is missing or isn't what it should be, or one can't be written; the message names it.
-pub fn stamp(bed: &Path, into: &Path, start_s: u64, addresses: Addresses) -> Result<(), SynthError> {
+pub fn stamp(bed: &Path, into: &Path, start_s: u64, quiet_slots: u64, addresses: Addresses) -> Result<(), SynthError> {
     let description = Bed::read(bed)?;
     let start = i64::try_from(start_s).ok().and_then(|start| chrono::DateTime::from_timestamp(start, 0));
     let start = start.ok_or_else(|| SynthError::Plan(format!("a start {start_s} s after 1970: expected a time before the year 10000.")))?;
@@ -58,7 +59,7 @@ pub fn stamp(bed: &Path, into: &Path, start_s: u64, addresses: Addresses) -> Res
         place.json("config.json", &configuration)?;
         place.json("topology.json", &description.topology(number as u32, addresses))?;
     }
-    Ok(())
+    history::write(&description, into, hashes[1], quiet_slots)
 }
 
 fn read(path: &Path) -> Result<String, SynthError> {

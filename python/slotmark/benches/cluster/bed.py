@@ -20,10 +20,12 @@ class Live(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         funds: Unspent outputs that the workload begins with, each with a key of its own.
         references: How many of the genesis's other unspent outputs a transaction refers to.
+        history_epochs: Epochs that have ended when a run begins, with a few blocks each.
     """
 
     funds: int = 100
     references: Annotated[int, msgspec.Meta(ge=0, le=300)] = 0
+    history_epochs: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
 
 
 class Host(msgspec.Struct, frozen=True):
@@ -55,7 +57,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Genesis(msgspec.Struct, frozen=True):
-    """The genesis, the same for every node of a bed."""
+    """The genesis, the same for every node of a bed; nodes make blocks from ``first_slot`` on, and a run begins with those before it."""
 
     network_magic: int
     slot_length_ns: int
@@ -67,6 +69,12 @@ class Genesis(msgspec.Struct, frozen=True):
     utxo_entries: int
     dreps: int
     funds: int
+    first_slot: int = 0
+
+    @property
+    def ended_epochs(self) -> int:
+        """Epochs that have ended when a run begins."""
+        return self.first_slot // self.epoch_slots
 
 
 class BedScript(msgspec.Struct, frozen=True):
@@ -142,14 +150,15 @@ def create_bed(
         profile, [*settings, *(f"{name}={msgspec.json.encode(new).decode()}" for name, (_, new) in changed.items())]
     )
     merged = tomllib.loads(text)
-    script, funds = script_files(profile, merged), _live(merged).funds
-    if not 0 <= funds < 2**32:
-        raise BedError(f"live.funds is {funds}: expected 1 to 10000. Give another with --set live.funds=….")
+    script, live = script_files(profile, merged), _live(merged)
+    if not 0 <= live.funds < 2**32:
+        raise BedError(f"live.funds is {live.funds}: expected 1 to 10000. Give another with --set live.funds=….")
     made = forge(
         "create-bed",
         {
             "seed": seed,
-            "funds": funds,
+            "funds": live.funds,
+            "history-epochs": live.history_epochs,
             "out": out,
             **dict(zip(("script", "datum", "redeemer"), script or (), strict=False)),
         },
@@ -183,7 +192,7 @@ def check_bed(folder: Path) -> list[Fault]:
     return msgspec.json.decode(forge("check-bed", {"bed": folder}), type=list[Fault])
 
 
-def stamp_bed(bed: Path, into: Path, start_s: int, *, loopback: bool, node: str) -> None:
+def stamp_bed(bed: Path, into: Path, start_s: int, *, loopback: bool, node: str, quiet_slots: int = 0) -> None:
     """Copies a bed's files into a folder that is there, with another system start.
 
     Both genesis files that carry the start, the hashes in all configurations, and the times and tag of ``meta.json`` change
@@ -193,14 +202,15 @@ def stamp_bed(bed: Path, into: Path, start_s: int, *, loopback: bool, node: str)
     Args:
         bed: The bed.
         into: The folder, as a run directory that is being made.
-        start_s: When slot 0 begins, seconds since 1970.
+        start_s: When slot 0 begins, seconds since 1970; the blocks before the first slot are forged for it.
         loopback: Whether nodes reach each other at 127.0.0.1, by their ports, or else at addresses of their own.
         node: What reports call the node that runs.
+        quiet_slots: Slots before the bed's first one in which no pool is to lead, since nodes are started in them.
 
     Raises:
         BedError: The bed is damaged, or a file can't be written.
     """
-    forge("stamp-bed", {"bed": bed, "into": into, "start": start_s, "loopback": loopback})
+    forge("stamp-bed", {"bed": bed, "into": into, "start": start_s, "quiet-slots": quiet_slots, "loopback": loopback})
     path = into / "meta.json"
     start = datetime.fromtimestamp(start_s, UTC)
     try:

@@ -68,8 +68,12 @@ class DiedError(Exception):
 class Followed:
     """A host, as the looks at its machine show it.
 
-    Attributes:
+    Args:
         path: Its log, on its machine.
+        first_slot: Tips before it are of the bed's history, which hosts have from the beginning or fetch at once: they aren't counted.
+
+    Attributes:
+        path: The log.
         tip: The last tip in its log; None where there is none yet.
         ready: Whether it is.
         first_line: The first line of its log; None where there is none yet.
@@ -82,8 +86,8 @@ class Followed:
         given_up: Whether it ended by itself and isn't started again.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, first_slot: int) -> None:
+        self.path, self._first_slot = path, first_slot
         self.tip: Tip | None = None
         self.ready = False
         self.first_line: str | None = None
@@ -96,9 +100,9 @@ class Followed:
 
     def note(self, look: HostLook) -> None:
         """Takes what a look found."""
-        self._new += look.tips
-        if look.tips:
-            self.tip = look.tips[-1]
+        if tips := [tip for tip in look.tips if tip.slot >= self._first_slot]:
+            self._new += tips
+            self.tip = tips[-1]
         self.ready, self.first_line, self.understood = look.ready, look.first_line, look.understood
         if look.starts == self.starts:
             self.ended, self.at_limit = look.ended, look.at_limit
@@ -148,6 +152,7 @@ class Cluster:
         self._named = request.node or listed(list(dict.fromkeys(one.given for one in site.placed.values())))
         self._of = {host: one.node for host, one in site.placed.items()}
         self.places = {host.name: f"{site.addresses[host.name]}:{host.port}" for host in bed.hosts}
+        self._begins_s = start_s + bed.genesis.first_slot * bed.genesis.slot_length_ns / 1e9
         self._start_s, self._machines, self._folders = start_s, site.machines, site.folders
         self._output = listed(site.output)
         self._on_progress, self._on_remark = on_progress, on_remark
@@ -207,7 +212,9 @@ class Cluster:
         with self._doing("starting"):
             self._machines.each(Part.start)
         self._hosts = {
-            host.name: Followed(self._folders[self._machines.of(host.name)] / host.name / "stdout")
+            host.name: Followed(
+                self._folders[self._machines.of(host.name)] / host.name / "stdout", self._bed.genesis.first_slot
+            )
             for host in self._bed.hosts
         }
         self._watch = Watch(self._hosts)
@@ -231,7 +238,7 @@ class Cluster:
         self._ask_all()
         limit_s = min(LIMIT_S, self._request.ready_within_s / 2)
         read_by = time.monotonic() + limit_s
-        tips_by = max(time.monotonic(), time.monotonic() + self._start_s - time.time()) + limit_s
+        tips_by = max(time.monotonic(), time.monotonic() + self._begins_s - time.time()) + limit_s
 
         def agreed() -> bool:
             if time.monotonic() > read_by:
@@ -266,7 +273,7 @@ class Cluster:
     def _refuse_unmatched_tips(self) -> None:
         """TargetError where the first node has a block by its socket, though its log has no line of one."""
         host = self._running[0]
-        tip = self._machines.call(self._machines.of(host), Part.tip, host)
+        tip = self._machines.call(self._machines.of(host), Part.tip, host, self._bed.genesis.first_slot)
         if tip is not None:
             refuse_unmatched_tips(self._of[host], self._hosts[host].path, tip)
 
@@ -279,7 +286,7 @@ class Cluster:
     def _until(
         self, doing: Callable[[], str], done: Callable[[], bool], missing: Callable[[], str], more_s: float = 0
     ) -> None:
-        within_s = self._request.ready_within_s + max(0.0, self._start_s - time.time()) + more_s
+        within_s = self._request.ready_within_s + max(0.0, self._begins_s - time.time()) + more_s
         end = time.monotonic() + within_s
         while not done():
             if time.monotonic() > end:

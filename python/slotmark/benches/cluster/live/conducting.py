@@ -108,9 +108,11 @@ def run_live(
     ticking = _Ticking()
     with site_of(request, bed, asked(request, bed), reach, memory, ticking.tick, on_remark) as site:
         lead_s = math.ceil(_LEAD_S + _LEAD_PER_HOST_S * len(bed.hosts) + _genesis_lead_s(request.bed))
-        start_s = math.ceil(time.time() + site.before_s) + (request.start_within_s or lead_s)
+        within_s, slot_s = request.start_within_s or lead_s, bed.genesis.slot_length_ns / 1e9
+        begins_s = math.ceil(time.time() + site.before_s) + within_s
+        start_s = begins_s - math.floor(bed.genesis.first_slot * slot_s)
         target = request.turn.name if request.turn else listed(sorted({one.name for one in site.placed.values()}))
-        folder = make_rundir(request, start_s, target, loopback=not site.emulated)
+        folder = make_rundir(request, start_s, target, loopback=not site.emulated, quiet_slots=math.ceil(within_s / slot_s))
         kept = False
         try:
             with site.begun(folder):

@@ -22,9 +22,9 @@ from slotmark.benches.cluster.live.machines import Machines, There
 from slotmark.benches.cluster.live.memory import Memory
 from slotmark.benches.cluster.live.part import Part, Setup
 from slotmark.benches.cluster.live.placing import Asked, Placed, hosts_file
-from slotmark.benches.cluster.live.plan import GENERATOR, Request, plan_of_machine, wan_plan
+from slotmark.benches.cluster.live.plan import GENERATOR, Request, peers, plan_of_machine, wan_plan
 from slotmark.benches.cluster.live.remote import CHUNK_BYTES, TABLES, Remote, supervised
-from slotmark.benches.cluster.live.rundir import LOOPBACK
+from slotmark.benches.cluster.live.rundir import HISTORY, LOOPBACK
 from slotmark.benches.cluster.live.site import OneMachine, Own
 from slotmark.benches.cluster.log_pieces import merged_accounts
 from slotmark.benches.cluster.requests import IngestRequest
@@ -63,7 +63,7 @@ MACHINES = "machines"
 WITHIN = "wan within machines"
 """The network of hosts on several machines, of which those on one machine have the links of the bed between them."""
 
-_ALL_OF_BED = ("bed.json", "meta.json", "genesis/genesis.*.json")
+_ALL_OF_BED = ("bed.json", "meta.json", "genesis/genesis.*.json", f"{HISTORY}/**/*")
 """Files that every machine gets of the bed."""
 
 _OF_LOAD = ("genesis/utxo-keys/**/*", "*.plutus", "datum.json", "redeemer.json", "profile.*")
@@ -225,6 +225,7 @@ class Elsewhere:
                     hosts=tuple(host for host in self._bed.hosts if self.machines.of(host.name) == name),
                     placed={host: one for host, one in self.placed.items() if self.machines.of(host) == name},
                     addresses=self.addresses,
+                    peers=peers(self._bed, self.addresses),
                     magic=self._bed.genesis.network_magic,
                     plan=self._plan_of(name),
                 ),

@@ -254,6 +254,7 @@ class Running:
         limits: Limits = NO_LIMITS,
         group: Group = NO_GROUP,
         processors: Sequence[int] = (),
+        peers: Sequence[str] = (),
     ) -> None:
         self._limits, self._group, self._processors = limits, group, processors
         self._kills = group.kills
@@ -262,7 +263,7 @@ class Running:
         self.starts = 0
         self._producer = host.pool is not None
         inside = wan.inside(host.name) if wan else []
-        self._command = [*group.words, *inside, *node.command(places, producer=self._producer)]
+        self._command = [*group.words, *inside, *node.command(places, producer=self._producer, peers=peers)]
         self._environment = node.environment(places, producer=self._producer)
         self._name = node.name
         self.start()

@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,8 +31,15 @@ PLACES = (
     "vrf",
     "certificate",
     "prepared",
+    "genesis",
+    "history",
+    "python",
 )
-"""Names that may stand in braces in a command or an environment; ``magic`` is the network's, ``port_2000`` is the host's port and 2000, ``prepared`` what ``prepare`` makes."""
+"""Names that may stand in braces in a command or an environment; ``magic`` is the network's, ``port_2000`` is the host's port and 2000, ``prepared`` what ``prepare`` makes,
+``history`` the database of the blocks before a run, ``python`` the program that slotmark runs in."""
+
+PEER = "peer"
+"""A word of a command with this in braces stands once for each host that is followed, with the ``ADDRESS:PORT`` of that one."""
 
 
 Role = Literal["producer", "relay"]
@@ -54,6 +61,9 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         producer_environment: More of them, for a host with a pool.
         roles: What a host may be that it runs on.
         backends: By the name of a backend, what of the host's configuration chooses it.
+        database: By its place in a host's database, of what that begins as a copy. What is of a history is left out where the bed has none.
+        ended_epochs: Epochs that must have ended before it can begin.
+        genesis: Values that a profile's genesis must have.
     """
 
     command: list[str]
@@ -66,6 +76,9 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     producer_environment: dict[str, str] = {}
     roles: tuple[Role, ...] = ("producer", "relay")
     backends: dict[str, dict[str, Any]] = {}
+    database: dict[str, str] = {}
+    ended_epochs: int = 0
+    genesis: dict[str, str | float] = {}
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -79,15 +92,27 @@ class Node(msgspec.Struct, frozen=True):
     name: str
     recipe: Recipe
 
-    def command(self, places: Mapping[str, str], *, producer: bool) -> list[str]:
+    def command(self, places: Mapping[str, str], *, producer: bool, peers: Sequence[str] = ()) -> list[str]:
         """The words that start it as a host.
 
         Args:
             places: A value for each of :data:`PLACES`.
             producer: Whether the host has a pool.
+            peers: Where those listen that the host follows, as ``10.0.0.1:3001``.
         """
-        words = [*self.recipe.command, *(self.recipe.producer if producer else [])]
-        return [_filled(word, places) for word in words]
+        filled = []
+        for word in [*self.recipe.command, *(self.recipe.producer if producer else [])]:
+            each = [{PEER: peer} for peer in peers] if f"{{{PEER}}}" in word else [{}]
+            filled += [_filled(word, {**places, **one}) for one in each]
+        return filled
+
+    def database(self, places: Mapping[str, str], *, has_history: bool) -> dict[str, str]:
+        """By its place in a host's database, of what that begins as a copy: paths from the host's folder."""
+        return {
+            place: _filled(source, places)
+            for place, source in self.recipe.database.items()
+            if has_history or "{history}" not in source
+        }
 
     def preparation(self, places: Mapping[str, str]) -> list[str]:
         """The words that prepare what all hosts share, filled for one of them; none where nothing is prepared."""
@@ -163,17 +188,27 @@ def _read(file: Path) -> Recipe:
         *recipe.environment.values(),
         *recipe.producer_environment.values(),
     )
-    unknown = {place for text in texts for place in re.findall(r"\{(\w+)\}", text)} - set(PLACES)
+    made = [*texts, *recipe.database.values()]
+    known = {*PLACES, PEER}
+    unknown = {place for text in made for place in re.findall(r"\{(\w+)\}", text)} - known
     for wrong, what in (
         (not recipe.command, "command is empty"),
         (not recipe.roles, "roles is empty"),
         (set(groups) != {"hash", "slot"}, "tip hasn't the groups hash and slot"),
         ((recipe.ready == "log") != bool(recipe.ready_text), "ready_text goes with ready = 'log'"),
         (
-            any("{prepared}" in text for text in texts) != any("{prepared}" in word for word in recipe.prepare),
+            any("{prepared}" in text for text in made) != any("{prepared}" in word for word in recipe.prepare),
             "{prepared} is used, and prepare doesn't make it",
         ),
-        (bool(unknown), f"there is no {{{min(unknown, default='')}}}, only {', '.join(PLACES)}"),
+        (bool(unknown), f"there is no {{{min(unknown, default='')}}}, only {', '.join(sorted(known))}"),
+        (
+            any("{history}" in text for text in texts) and not recipe.ended_epochs,
+            "{history} is used, and not every bed has one: ended_epochs is 0",
+        ),
+        (
+            any(Path(place).is_absolute() or ".." in Path(place).parts for place in recipe.database),
+            "a place in database isn't inside of it",
+        ),
     ):
         if wrong:
             raise TargetError(f"{file}: {what}. Correct the file; docs/live.md describes its fields.")

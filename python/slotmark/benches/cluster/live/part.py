@@ -29,11 +29,13 @@ from slotmark.benches.cluster.live.nodes import Node
 from slotmark.benches.cluster.live.placing import Placed
 from slotmark.benches.cluster.live.probing import Answer, Probe
 from slotmark.benches.cluster.live.rundir import (
+    HISTORY,
     MACHINE_USAGE,
     PREPARED,
     SOCKET,
     USAGE,
     WAKES,
+    begin_database,
     configure,
     host_places,
     remove_prepared,
@@ -66,6 +68,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
         hosts: Those of this machine.
         placed: The node of each of them.
         addresses: Where each host of the cluster listens.
+        peers: Where those listen that each host follows, as ``10.0.0.1:3001``.
         magic: The network's.
         plan: Of an emulated network between the hosts of this machine; None where they have none.
     """
@@ -73,6 +76,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[Host, ...]
     placed: dict[str, Placed]
     addresses: dict[str, str]
+    peers: dict[str, list[str]]
     magic: int
     plan: dict[str, Any] | None
 
@@ -241,7 +245,7 @@ class Part:
         """Starts all nodes.
 
         Raises:
-            TargetError: One can't be started.
+            TargetError: One can't be started, or what its database begins with can't be copied.
             ShortMemoryError: There is too little memory.
         """
         for host in self._setup.hosts:
@@ -250,7 +254,10 @@ class Part:
             folder = self.folder / host.name
             group = self._stack.enter_context(limited(own.limits, f"{host.name}: --memory, --cpus")())
             places = self._places(host)
-            node = Running(own.node, host, folder, places, self._wan, own.limits, group, own.processors)
+            sources = own.node.database(places, has_history=(self.folder / HISTORY).is_dir())
+            begin_database(folder, folder / places["database"], sources)
+            peers = self._setup.peers[host.name]
+            node = Running(own.node, host, folder, places, self._wan, own.limits, group, own.processors, peers)
             self._nodes[host.name] = node
             self._logs[host.name] = LogEnd(node.log, own.node.recipe.tip, own.node.recipe.ready_text)
 
@@ -297,10 +304,11 @@ class Part:
             self._queries[node.host.name] = query
         return query.answered
 
-    def tip(self, host: str) -> str | None:
-        """The block that a node has by its socket; None where it hasn't answered, or has none: then it is asked again."""
+    def tip(self, host: str, first_slot: int) -> str | None:
+        """The block that a node has by its socket; None where it hasn't answered, or has none from this slot on: then it is asked again."""
         self._is_answering(self._nodes[host])
-        if (tip := self._queries[host].tip) == "origin":
+        tip = self._queries[host].tip
+        if tip is not None and (tip == "origin" or int(tip.partition(".")[0]) < first_slot):
             del self._queries[host]
             return None
         return tip

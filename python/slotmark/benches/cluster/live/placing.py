@@ -78,6 +78,8 @@ class Asked(msgspec.Struct, frozen=True):
         side: The side of a mixed cluster; empty in others.
         where: What errors name.
         producer: Whether the host has a pool.
+        genesis: What the bed's profile says of its genesis.
+        ended_epochs: Epochs that have ended when a run of the bed begins.
     """
 
     wanted: Wanted
@@ -85,6 +87,8 @@ class Asked(msgspec.Struct, frozen=True):
     side: str
     where: str
     producer: bool
+    genesis: Mapping[str, Any]
+    ended_epochs: int
 
 
 def asked(request: Request, bed: Bed) -> dict[str, Asked]:
@@ -110,7 +114,15 @@ def asked(request: Request, bed: Bed) -> dict[str, Asked]:
                 f"{file}: {host.name} has a node, and --node names one too. Leave --node out, or node in the file."
             )
         where = f"{file}: {host.name}" if file.is_file() else f"--memory, --cpus: {host.name}"
-        found[host.name] = Asked(own, given, side, where, host.pool is not None)
+        found[host.name] = Asked(
+            own,
+            given,
+            side,
+            where,
+            host.pool is not None,
+            bed.profile.get("genesis", {}),
+            bed.genesis.ended_epochs,
+        )
     return found
 
 
@@ -166,6 +178,12 @@ def _placed(host: str, asked: Asked) -> Placed:
             f"{named}: {host} has a pool, and {node.name} is for hosts without one (its roles, in node.toml). Give it to those, as --node {node.name}=relay "
             "does beside the node of hosts with a pool, in a bed with fewer pools: `cluster create … --set pools=1`."
         )
+    if others := _missing(node, asked):
+        settings = listed([f"{name} = {value}" for name, value in others.items()])
+        raise TargetError(
+            f"--node {node.name}: it needs a bed with {settings} (its node.toml). Make one: slotmark cluster create … "
+            + " ".join(f"--set {name}={value}" for name, value in others.items())
+        )
     if choice.backend and choice.backend not in node.recipe.backends:
         there = f"it has {listed(sorted(node.recipe.backends))}" if node.recipe.backends else "its node.toml has none"
         raise TargetError(
@@ -185,6 +203,16 @@ def _placed(host: str, asked: Asked) -> Placed:
         limits=_limits(choice, where),
         processors=tuple(sorted(set(choice.processors))),
     )
+
+
+def _missing(node: Node, asked: Asked) -> dict[str, str | float]:
+    """Returns the settings of a profile by which a node could run in a bed of it; none where it can run in this one."""
+    found: dict[str, str | float] = {
+        f"genesis.{name}": value for name, value in node.recipe.genesis.items() if asked.genesis.get(name) != value
+    }
+    if asked.ended_epochs < node.recipe.ended_epochs:
+        found["live.history_epochs"] = node.recipe.ended_epochs
+    return found
 
 
 def _limits(choice: Wanted, where: str) -> Limits:

@@ -275,6 +275,15 @@ def targets(bed: "Bed") -> list["Host"]:
     return [host for host in bed.hosts if host.pool is not None]
 
 
+def peers(bed: "Bed", addresses: Mapping[str, str]) -> dict[str, list[str]]:
+    """Where those listen that each host follows, as ``10.0.0.1:3001``, by the addresses of all hosts."""
+    found: dict[str, list[str]] = {host.name: [] for host in bed.hosts}
+    for link in bed.links:
+        followed = bed.hosts[link.producer]
+        found[bed.hosts[link.follower].name].append(f"{addresses[followed.name]}:{followed.port}")
+    return found
+
+
 def wan_plan(bed: "Bed", seed: int) -> dict[str, Any]:
     """The plan of ``slotmark-wan`` for a bed: its links both ways, with the profile's jitter, loss and bandwidth.
 

@@ -1,6 +1,7 @@
 """The run directory of a live cluster: the bed's files with a new start, and a folder for each host."""
 
 import shutil
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,19 +10,21 @@ import msgspec
 
 from slotmark.benches.cluster.bed import Host, stamp_bed
 from slotmark.benches.cluster.live.plan import Request
-from slotmark.errors import ArgumentError, BedError
+from slotmark.errors import ArgumentError, BedError, TargetError
 from slotmark.run.storage import try_out
 
 SOCKET = "node.socket"
 LOOPBACK = "127.0.0.1"
 PREPARED = "prepared"
+HISTORY = "history"
 USAGE = "usage.arrows"
 MACHINE_USAGE = "machine-usage.arrows"
 WAKES = "timer-delays.jsonl"
 
 
-def make_rundir(request: Request, start_s: int, node: str, *, loopback: bool) -> Path:
-    """Makes the run directory of a node with slot 0 at this second, whose hosts are at addresses of their own or differ by their ports.
+def make_rundir(request: Request, start_s: int, node: str, *, loopback: bool, quiet_slots: int) -> Path:
+    """Makes the run directory of a node with slot 0 at this second, whose hosts are at addresses of their own or differ by their ports;
+    quiet slots are as of :func:`~slotmark.benches.cluster.bed.stamp_bed`.
 
     Raises:
         ArgumentError: The run folder or the run directory is there already, or can't be made.
@@ -36,7 +39,7 @@ def make_rundir(request: Request, start_s: int, node: str, *, loopback: bool) ->
     except OSError as error:
         raise ArgumentError(f"-o {request.out}: {request.logs} can't be made ({error.strerror}).") from error
     try:
-        stamp_bed(request.bed, request.logs, start_s, loopback=loopback, node=node)
+        stamp_bed(request.bed, request.logs, start_s, loopback=loopback, node=node, quiet_slots=quiet_slots)
     except BaseException:
         shutil.rmtree(request.logs)
         raise
@@ -60,7 +63,31 @@ def host_places(host: Host, address: str, magic: int, prepared: str = PREPARED) 
         "vrf": f"{pool}/vrf.skey",
         "certificate": f"{pool}/opcert.cert",
         "prepared": f"../{prepared}",
+        "genesis": "../genesis",
+        "history": f"../{HISTORY}",
+        "python": sys.executable,
     }
+
+
+def begin_database(folder: Path, database: Path, sources: Mapping[str, str]) -> None:
+    """Copies what a host's database begins with.
+
+    Args:
+        folder: The host's, which paths of sources are from.
+        database: The database.
+        sources: By their places in it, files or folders.
+
+    Raises:
+        TargetError: One can't be copied.
+    """
+    for place, source in sources.items():
+        try:
+            shutil.copytree(folder / source, database / place, dirs_exist_ok=True)
+        except (OSError, shutil.Error) as error:
+            raise TargetError(
+                f"{folder / source}: what a node's database begins with can't be copied to {database / place} ({error}). Make room, or correct "
+                "database in its node.toml."
+            ) from error
 
 
 def remove_prepared(folder: Path, on_remark: Callable[[str], None]) -> None:

@@ -18,7 +18,7 @@ from slotmark.benches.cluster.live.machines import Here, Machines
 from slotmark.benches.cluster.live.memory import Memory
 from slotmark.benches.cluster.live.part import Part, Setup
 from slotmark.benches.cluster.live.placing import Asked, Placed, place
-from slotmark.benches.cluster.live.plan import Request, wan_plan
+from slotmark.benches.cluster.live.plan import Request, peers, wan_plan
 from slotmark.benches.cluster.live.rundir import LOOPBACK
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.run import MachineFacts, Run, machine_facts, machine_warnings
@@ -141,6 +141,7 @@ class OneMachine:
                     hosts=self._bed.hosts,
                     placed=self.placed,
                     addresses=self.addresses,
+                    peers=peers(self._bed, self.addresses),
                     magic=self._bed.genesis.network_magic,
                     plan=self._plan,
                 )

@@ -31,7 +31,7 @@ pub(crate) struct Live {
     /// Unspent outputs of the workload.
     pub(crate) funds: u32,
     /// Epochs that have ended when a run begins.
-    pub(crate) history_epochs: u64,
+    pub(crate) past_epochs: u64,
 }
 
 /// Makes the bed of a profile in a new folder, which is there only when it is whole. `script` is what the profile's workload names as a file.
@@ -123,7 +123,7 @@ fn bed(profile: &Profile, topology: &Topology, seed: u64, live: Live, changed: B
             utxo_entries: genesis.utxo_entries,
             dreps: genesis.dreps,
             funds: live.funds,
-            first_slot: live.history_epochs.saturating_mul(genesis.epoch_slots),
+            first_slot: live.past_epochs.saturating_mul(genesis.epoch_slots),
         },
         concurrency: profile.peer.concurrency,
         hosts: hosts.collect(),

@@ -93,7 +93,7 @@ enum Arguments {
         funds: u32,
         /// Epochs that have ended when a run begins.
         #[arg(long)]
-        history_epochs: u64,
+        past_epochs: u64,
         #[command(flatten)]
         script: ScriptFiles,
         /// The new folder.
@@ -217,13 +217,13 @@ fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure>
             let tip = format!("{}.{}", made.slot, hex::encode(made.hash));
             Ok(json!({"epochs": made.epochs, "tip": tip, "blocks_after": made.blocks_after}).to_string())
         }
-        Arguments::CreateBed { seed, funds, history_epochs, script, out } => {
+        Arguments::CreateBed { seed, funds, past_epochs, script, out } => {
             let line = conversation::read().map_err(Failure::of("BedError"))?;
             let Plan { profile, changed } = serde_json::from_str(&line).map_err(Failure::of("BedError"))?;
             let profile = Profile::from_layers(&[&profile], &[]).map_err(Failure::of("SimulationError"))?;
             let budgets = bed::budgets(&profile).map_err(Failure::of("BedError"))?;
             let script = script.read(budgets.transaction).map_err(Failure::of("BedError"))?;
-            let live = bed::Live { funds, history_epochs };
+            let live = bed::Live { funds, past_epochs };
             let made = bed::create(&profile, seed, live, changed, script, &out, &mut |done, total| progress.step(done, total));
             serde_json::to_string(&made.map_err(Failure::of("BedError"))?).map_err(Failure::of("BedError"))
         }

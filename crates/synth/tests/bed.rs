@@ -173,7 +173,7 @@ fn a_stamped_bed_has_its_start_and_the_hashes_that_follow() {
 }
 
 #[test]
-fn a_history_is_forged_for_the_start_and_valid_up_to_the_first_slot() {
+fn a_past_is_forged_for_the_start_and_valid_up_to_the_first_slot() {
     let (slots, first_slot) = (500, 1_500);
     let plain = bed();
     let folder = written(&Bed { genesis: BedGenesis { first_slot, ..plain.genesis.clone() }, ..plain });
@@ -183,8 +183,8 @@ fn a_history_is_forged_for_the_start_and_valid_up_to_the_first_slot() {
         into
     };
     let into = forged(1_790_000_000);
-    assert_eq!(fs::read_to_string(into.path().join("history/protocolMagicId")).expect("a file"), "42");
-    let chain = Chain::open(into.path().join("history/immutable")).expect("a chain");
+    assert_eq!(fs::read_to_string(into.path().join("past/protocolMagicId")).expect("a file"), "42");
+    let chain = Chain::open(into.path().join("past/immutable")).expect("a chain");
     let genesis = Genesis::read(&into.path().join(SHELLEY)).expect("a genesis");
     let report = check_chain(&chain, Some(&Arc::new(genesis)), &mut |_, _| ControlFlow::Continue(())).expect("checked");
     assert_eq!(report.failed_blocks, 0, "{:?}", report.failures);
@@ -197,7 +197,7 @@ fn a_history_is_forged_for_the_start_and_valid_up_to_the_first_slot() {
     assert!(at.iter().all(|slot| *slot < first_slot));
     // The same bytes for the same start, others for another one, since the first nonce depends on it.
     assert_eq!(below(into.path()), below(forged(1_790_000_000).path()));
-    assert_ne!(below(&into.path().join("history")), below(&forged(1_790_000_001).path().join("history")));
+    assert_ne!(below(&into.path().join("past")), below(&forged(1_790_000_001).path().join("past")));
     // The keys of pools have an end.
     let plain = bed();
     let late = Bed { genesis: BedGenesis { first_slot: 4_017_601, ..plain.genesis.clone() }, ..plain };

@@ -52,7 +52,7 @@ def create(
     )
     if genesis.first_slot:
         talk.remark(
-            f"a run begins in slot {genesis.first_slot:,}, after {genesis.ended_epochs:,} epochs with a few blocks each"
+            f"a run begins in slot {genesis.first_slot:,}, after {genesis.past_epochs:,} epochs with a few blocks each"
         )
     for name, (before, now) in bed.changed.items():
         talk.remark(f"{name}: {now}, {before} in the profile")

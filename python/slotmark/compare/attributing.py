@@ -66,7 +66,8 @@ def _run_steps(analysis: Analysis) -> _RunSteps:
     stage_cells = entries.stage_cells if any(one.values.size for one in steps) else None
     if stage_cells is None:
         return _RunSteps(steps, {}, {})
-    return _RunSteps(steps, observed(stage_cells, analysis), groups_of(stage_cells, analysis))
+    samples = max(one.values.shape[1] for one in steps)
+    return _RunSteps(steps, observed(stage_cells, analysis, samples), groups_of(stage_cells, analysis))
 
 
 def _attribution(
@@ -232,12 +233,11 @@ def _steps(split: Split, analysis: Analysis) -> _Steps:
     metric = analysis.catalogue[split.metric]
     whole = analysis.samples(split.metric)
     keys = {key: value for part in whole.parts for (key,), value in whole.of(part).items()}
-    named = dict(sorted(zip(table["step"].to_pylist(), table["stage"].to_pylist(), strict=True)))
-    columns = {key: place for place, key in enumerate(dict.fromkeys(table["key"].to_pylist()))}
-    rows = {step: place for place, step in enumerate(named)}
-    values = np.zeros((len(rows), len(columns)))
-    for step, key, value in zip(*(table[name].to_pylist() for name in ("step", "key", "value")), strict=True):
-        values[rows[step], columns[key]] += value
+    stages = table.group_by("step").aggregate([("stage", "max")]).sort_by("step")
+    steps, keyed = stages["step"].to_numpy(), table["key"].combine_chunks().dictionary_encode()
+    columns, shape = keyed.dictionary.to_pylist(), (len(steps), len(keyed.dictionary))
+    places = np.searchsorted(steps, table["step"].to_numpy()) * shape[1] + keyed.indices.to_numpy()
+    values = np.bincount(places, table["value"].to_numpy(), shape[0] * shape[1]).reshape(shape)
     expected = np.array([keys.get(key, np.nan) for key in columns])
     apart = np.abs(values.sum(axis=0) - expected)
     if not (apart <= _TOLERANCE * np.maximum(1.0, np.abs(expected))).all():
@@ -245,7 +245,7 @@ def _steps(split: Split, analysis: Analysis) -> _Steps:
             f"{analysis.run.place}: the steps of '{metric.id}' don't add up to it. The run's tables were changed by hand: make it again."
         )
     works = analysis.works(metric.unit_of_chance)
-    return _Steps(list(named.values()), values, len(keys), [works[key] for key in columns if key in works])
+    return _Steps(stages["stage_max"].to_pylist(), values, len(keys), [works[key] for key in columns if key in works])
 
 
 def _units(side: Sequence[_Steps], name: str | None) -> list[Units]:

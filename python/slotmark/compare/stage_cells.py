@@ -1,5 +1,6 @@
 """Stages by where they took place, on two sides: what is compared is the same host and the same sender."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -13,6 +14,9 @@ from slotmark.statistics.student import satterthwaite
 
 MOST_LAID_OUT = 20_000_000
 """Cells times blocks above which only those that occur are laid out: of long runs of many hosts few do."""
+
+MOST_BLOCKS = 20_000
+"""Blocks of a run whose stages are read; of a longer one, every second, third and so on. A block of 52 hosts has some 600 stages by place, of 16 bytes each."""
 
 LEAST_BLOCKS = 3
 """The number of blocks on each side that must have taken the stage there for a cell to count."""
@@ -124,11 +128,12 @@ class Observed(msgspec.Struct, frozen=True):
     waited: dict[tuple[str, str], int]
 
 
-def observed(stage_cells: StageCells, analysis: Analysis) -> dict[str, Observed]:
-    """The stages of a run, in the order of steps. RunError where the run's tables don't allow it."""
+def observed(stage_cells: StageCells, analysis: Analysis, blocks: int) -> dict[str, Observed]:
+    """The stages of a run with so many blocks, in the order of steps, of :data:`MOST_BLOCKS` at most. RunError where the run's tables don't allow it."""
+    every = max(1, math.ceil(blocks / MOST_BLOCKS))
     found: dict[str, Observed] = {}
     some: dict[tuple[str, tuple[str, str]], list[tuple[np.ndarray, np.ndarray]]] = {}
-    for table in analysis.in_batches(stage_cells.sql(), "its stages by place"):
+    for table in analysis.in_batches(stage_cells.sql(every), "its stages by place"):
         codes = np.stack([_codes(table[name]) for name in ("stage", "sender", "place")])
         starts = [0, *(np.flatnonzero((codes[:, 1:] != codes[:, :-1]).any(axis=0)) + 1).tolist()]
         firsts = table.take(starts).to_pylist()

@@ -1,4 +1,4 @@
-"""Amaru, the real program, begins with the snapshots of a chain of ours and follows it from our node, with its own checks and its own rewards."""
+"""Amaru, the real program, begins with the snapshots of a chain of ours and follows it from our nodes, with its own checks and its own rewards."""
 
 import json
 import os
@@ -16,6 +16,7 @@ import pytest
 
 from slotmark.measure.shipped import built_program
 from slotmark.run import open_run
+from tests.cluster.live.machine import skip_without_network
 from tests.conftest import REPO, slotmark
 
 AMARU = REPO / ".build" / "amaru" / "bin" / "amaru"
@@ -177,3 +178,33 @@ def test_it_begins_with_our_snapshots_follows_our_node_to_the_tip_and_has_the_sa
         epoch: lovelace for epoch, lovelace in stake.items() if epoch in found
     }
     assert len(found.keys() & stake.keys()) >= 5
+
+
+def test_it_adopts_the_blocks_of_a_live_cluster_beside_our_nodes(tmp_path: Path) -> None:
+    """Four of our nodes make blocks, and two hosts are Amaru, over the emulated network, with transactions."""
+    bed, out = tmp_path / "bed", tmp_path / "live"
+    made = slotmark("cluster", "create", "relays-6", "-o", bed)
+    assert made.returncode == 0, made.stderr
+    nodes = ("--node", "slotmark", "--node", "amaru=relay")
+    done = slotmark("cluster", "run", bed, *nodes, "--for", "3m", "--ready-within", "10m", "-o", out)
+    skip_without_network(done.stderr)
+    assert done.returncode == 0, done.stderr
+    assert ", 0 unreadable; " in done.stderr
+    run = open_run(out)
+    ran = {row["host"]: row["name"] for row in run.table("host_nodes").to_pylist()}
+    assert ran == {f"node-{number}": "slotmark" if number < 4 else "amaru" for number in range(6)}
+    first, last = (int(one.split()[1]) for one in run.manifest.observed["measured"])
+    rows = [row for row in run.table("block_events").to_pylist() if row["event"] == "adopted"]
+    by_host = {
+        host: {row["block"]: row["ts_ns"] for row in rows if row["host"] == host and first <= row["slot"] < last - 5}
+        for host in ran
+    }
+    # They adopt the same blocks as ours do, with transactions in them.
+    everywhere = set.intersection(*(set(blocks) for blocks in by_host.values()))
+    assert len(everywhere) >= 2
+    assert everywhere >= by_host["node-4"].keys() & by_host["node-5"].keys()
+    assert run.manifest.observed["transactions in blocks"] > 0
+    # Each of them later than the first of ours, which made it.
+    for block in everywhere:
+        ours = min(by_host[host][block] for host in ("node-0", "node-1", "node-2", "node-3"))
+        assert all(by_host[host][block] > ours for host in ("node-4", "node-5"))

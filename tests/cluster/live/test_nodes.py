@@ -103,16 +103,16 @@ def test_amaru_is_told_whom_it_follows_and_begins_with_what_was_prepared() -> No
     assert words[-2:] == ["--peer-address=198.18.0.1:30000", "--peer-address=198.18.0.9:30008"]
     assert words[words.index("--network") + 1] == "testnet_42"
     assert words[words.index("--ledger-dir") + 1] == "db/ledger"
-    assert node.database(places, has_history=True) == {"ledger": "../prepared/ledger", "chain": "../prepared/chain"}
-    assert node.preparation(places)[1:] == [sys.executable, "../history", "../genesis", "../prepared", "testnet_42"]
-    assert (node.recipe.roles, node.recipe.ended_epochs) == (("relay",), 3)
+    assert node.database(places, has_past=True) == {"ledger": "../prepared/ledger", "chain": "../prepared/chain"}
+    assert node.preparation(places)[1:] == [sys.executable, "../past", "../genesis", "../prepared", "testnet_42"]
+    assert (node.recipe.roles, node.recipe.past_epochs) == (("relay",), 3)
 
 
 @pytest.mark.parametrize("name", ["slotmark", "cardano-node"])
-def test_a_database_begins_with_the_history_where_the_bed_has_one(name: str) -> None:
+def test_a_database_begins_with_the_past_where_the_bed_has_one(name: str) -> None:
     places = host_places(POOL, POOL.host_addr, 42)
-    assert shipped(name).database(places, has_history=True) == {".": "../history"}
-    assert shipped(name).database(places, has_history=False) == {}
+    assert shipped(name).database(places, has_past=True) == {".": "../past"}
+    assert shipped(name).database(places, has_past=False) == {}
 
 
 HASH = "aa191b63d73fc4b0cf531be2f9630c9f4097819a4bf772a233c4da99076ce7a0"
@@ -189,9 +189,9 @@ def test_any_command_gets_cardano_nodes_arguments(tmp_path: Path) -> None:
         ("command = ['true', '{prepared}']", "{prepared} is used, and prepare doesn't make it"),
         ("command = ['true']\nprepare = ['true', '{nonsense}']", "there is no {nonsense}, only address, certificate,"),
         ("command = ['true'", "Unclosed array"),
-        ("command = ['true', '{history}']", "{history} is used, and not every bed has one: ended_epochs is 0"),
-        ("command = ['true']\ndatabase = { 'a/../../b' = '{history}' }", "a place in database isn't inside of it"),
-        ("command = ['true']\ndatabase = { '/etc' = '{history}' }", "a place in database isn't inside of it"),
+        ("command = ['true', '{past}']", "{past} is used, and not every bed has one: past_epochs is 0"),
+        ("command = ['true']\ndatabase = { 'a/../../b' = '{past}' }", "a place in database isn't inside of it"),
+        ("command = ['true']\ndatabase = { '/etc' = '{past}' }", "a place in database isn't inside of it"),
         ("command = ['true']\ndatabase = { '.' = '{prepared}' }", "{prepared} is used, and prepare doesn't make it"),
     ],
 )

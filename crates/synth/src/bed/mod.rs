@@ -9,10 +9,10 @@
 //! node-I/config.json, topology.json           for each host, from 0 on
 //! ```
 //!
-//! A bed's system start is a placeholder: [`stamp`] copies a bed with another one, and forges the history there, which depends on it.
+//! A bed's system start is a placeholder: [`stamp`] copies a bed with another one, and forges the past there, which depends on it.
 
 mod check;
-mod history;
+mod past;
 mod population;
 mod stamp;
 
@@ -108,7 +108,7 @@ pub struct BedGenesis {
     pub dreps: u64,
     /// Unspent outputs of the workload, each with a key of its own.
     pub funds: u32,
-    /// The first slot in which nodes make blocks. Those before it are the [`history`](stamp) that a run begins with; 0 where it has none.
+    /// The first slot in which nodes make blocks. Those before it are the past, which [`stamp`] forges; 0 where it has none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub first_slot: u64,
 }
@@ -354,7 +354,7 @@ impl Bed {
                 "its blocks before a run are in {} slots: expected {most} at most, half of what the keys of pools are for",
                 genesis.first_slot
             );
-            return Some(Excess { parameter: "live.history_epochs", what });
+            return Some(Excess { parameter: "live.past_epochs", what });
         }
         let GenesisRule { least, words } = GenesisRule::of_epoch(genesis.security_parameter, share);
         let (parameter, found) = ("genesis.epoch_slots", genesis.epoch_slots);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use slotmark_chain::Hash32;
 use slotmark_network::{byron, shelley};
 
-use super::{Addresses, Bed, genesis_name, history, write_error};
+use super::{Addresses, Bed, genesis_name, past, write_error};
 use crate::error::SynthError;
 use crate::network::{ERAS, Folder};
 
@@ -17,8 +17,8 @@ const DESCRIPTION: [&str; 6] = ["bed.json", "meta.json", "node-specs.json", "pro
 const KEYS: [&str; 4] = ["drep-keys", "pools-keys", "stake-delegators", "utxo-keys"];
 
 /// Copies a bed into a folder that is there, with slot 0 at `start_s` seconds since 1970, the hashes of the genesis files in all
-/// configurations, and topologies for the addresses. The blocks before the bed's first slot are forged into the folder `history`, laid out as a
-/// node's database; no pool leads one of the last `quiet_slots` before it, if such a history is found.
+/// configurations, and topologies for the addresses. The blocks before the bed's first slot are forged into the folder `past`, laid out as a
+/// node's database; no pool leads one of the last `quiet_slots` before it, if such a chain is found.
 ///
 /// # Errors
 /// A file of the bed is missing or isn't what it should be, or one can't be written; the message names it.
@@ -59,7 +59,7 @@ pub fn stamp(bed: &Path, into: &Path, start_s: u64, quiet_slots: u64, addresses:
         place.json("config.json", &configuration)?;
         place.json("topology.json", &description.topology(number as u32, addresses))?;
     }
-    history::write(&description, into, hashes[1], quiet_slots)
+    past::write(&description, into, hashes[1], quiet_slots)
 }
 
 fn read(path: &Path) -> Result<String, SynthError> {

@@ -20,12 +20,12 @@ class Live(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         funds: Unspent outputs that the workload begins with, each with a key of its own.
         references: How many of the genesis's other unspent outputs a transaction refers to.
-        history_epochs: Epochs that have ended when a run begins, with a few blocks each.
+        past_epochs: Epochs that have ended when a run begins, with a few blocks each.
     """
 
     funds: int = 100
     references: Annotated[int, msgspec.Meta(ge=0, le=300)] = 0
-    history_epochs: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
+    past_epochs: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
 
 
 class Host(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ class Genesis(msgspec.Struct, frozen=True):
     first_slot: int = 0
 
     @property
-    def ended_epochs(self) -> int:
+    def past_epochs(self) -> int:
         """Epochs that have ended when a run begins."""
         return self.first_slot // self.epoch_slots
 
@@ -158,7 +158,7 @@ def create_bed(
         {
             "seed": seed,
             "funds": live.funds,
-            "history-epochs": live.history_epochs,
+            "past-epochs": live.past_epochs,
             "out": out,
             **dict(zip(("script", "datum", "redeemer"), script or (), strict=False)),
         },

@@ -20,7 +20,7 @@ from slotmark.cleaning import MOST_OF_A_NAME, one_name
 from slotmark.errors import LogError
 from slotmark.texts import is_of_the_kernel
 
-NOT_HOSTS = frozenset({"analysis", "genesis", "flag", "generator", "history", "tracer", "explorer", "profile", "tables"})
+NOT_HOSTS = frozenset({"analysis", "genesis", "flag", "generator", "past", "tracer", "explorer", "profile", "tables"})
 """Folders of a run directory that are no block producers."""
 
 _PACKED = {".gz": "gzip", ".zst": "zstd"}

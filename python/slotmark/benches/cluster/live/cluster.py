@@ -70,7 +70,7 @@ class Followed:
 
     Args:
         path: Its log, on its machine.
-        first_slot: Tips before it are of the bed's history, which hosts have from the beginning or fetch at once: they aren't counted.
+        first_slot: Tips before it are of the bed's past, which hosts have from the beginning or fetch at once: they aren't counted.
 
     Attributes:
         path: The log.

@@ -112,7 +112,9 @@ def run_live(
         begins_s = math.ceil(time.time() + site.before_s) + within_s
         start_s = begins_s - math.floor(bed.genesis.first_slot * slot_s)
         target = request.turn.name if request.turn else listed(sorted({one.name for one in site.placed.values()}))
-        folder = make_rundir(request, start_s, target, loopback=not site.emulated, quiet_slots=math.ceil(within_s / slot_s))
+        folder = make_rundir(
+            request, start_s, target, loopback=not site.emulated, quiet_slots=math.ceil(within_s / slot_s)
+        )
         kept = False
         try:
             with site.begun(folder):

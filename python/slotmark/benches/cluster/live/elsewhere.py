@@ -24,7 +24,7 @@ from slotmark.benches.cluster.live.part import Part, Setup
 from slotmark.benches.cluster.live.placing import Asked, Placed, hosts_file
 from slotmark.benches.cluster.live.plan import GENERATOR, Request, peers, plan_of_machine, wan_plan
 from slotmark.benches.cluster.live.remote import CHUNK_BYTES, TABLES, Remote, supervised
-from slotmark.benches.cluster.live.rundir import HISTORY, LOOPBACK
+from slotmark.benches.cluster.live.rundir import LOOPBACK, PAST
 from slotmark.benches.cluster.live.site import OneMachine, Own
 from slotmark.benches.cluster.log_pieces import merged_accounts
 from slotmark.benches.cluster.requests import IngestRequest
@@ -63,7 +63,7 @@ MACHINES = "machines"
 WITHIN = "wan within machines"
 """The network of hosts on several machines, of which those on one machine have the links of the bed between them."""
 
-_ALL_OF_BED = ("bed.json", "meta.json", "genesis/genesis.*.json", f"{HISTORY}/**/*")
+_ALL_OF_BED = ("bed.json", "meta.json", "genesis/genesis.*.json", f"{PAST}/**/*")
 """Files that every machine gets of the bed."""
 
 _OF_LOAD = ("genesis/utxo-keys/**/*", "*.plutus", "datum.json", "redeemer.json", "profile.*")

@@ -32,11 +32,11 @@ PLACES = (
     "certificate",
     "prepared",
     "genesis",
-    "history",
+    "past",
     "python",
 )
 """Names that may stand in braces in a command or an environment; ``magic`` is the network's, ``port_2000`` is the host's port and 2000, ``prepared`` what ``prepare`` makes,
-``history`` the database of the blocks before a run, ``python`` the program that slotmark runs in."""
+``past`` the database of the blocks before a run, ``python`` the program that slotmark runs in."""
 
 PEER = "peer"
 """A word of a command with this in braces stands once for each host that is followed, with the ``ADDRESS:PORT`` of that one."""
@@ -61,8 +61,8 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         producer_environment: More of them, for a host with a pool.
         roles: What a host may be that it runs on.
         backends: By the name of a backend, what of the host's configuration chooses it.
-        database: By its place in a host's database, of what that begins as a copy. What is of a history is left out where the bed has none.
-        ended_epochs: Epochs that must have ended before it can begin.
+        database: By its place in a host's database, of what that begins as a copy. What is of a past is left out where the bed has none.
+        past_epochs: Epochs that must have ended before it can begin.
         genesis: Values that a profile's genesis must have.
     """
 
@@ -77,7 +77,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     roles: tuple[Role, ...] = ("producer", "relay")
     backends: dict[str, dict[str, Any]] = {}
     database: dict[str, str] = {}
-    ended_epochs: int = 0
+    past_epochs: int = 0
     genesis: dict[str, str | float] = {}
 
 
@@ -106,12 +106,12 @@ class Node(msgspec.Struct, frozen=True):
             filled += [_filled(word, {**places, **one}) for one in each]
         return filled
 
-    def database(self, places: Mapping[str, str], *, has_history: bool) -> dict[str, str]:
+    def database(self, places: Mapping[str, str], *, has_past: bool) -> dict[str, str]:
         """By its place in a host's database, of what that begins as a copy: paths from the host's folder."""
         return {
             place: _filled(source, places)
             for place, source in self.recipe.database.items()
-            if has_history or "{history}" not in source
+            if has_past or "{past}" not in source
         }
 
     def preparation(self, places: Mapping[str, str]) -> list[str]:
@@ -202,8 +202,8 @@ def _read(file: Path) -> Recipe:
         ),
         (bool(unknown), f"there is no {{{min(unknown, default='')}}}, only {', '.join(sorted(known))}"),
         (
-            any("{history}" in text for text in texts) and not recipe.ended_epochs,
-            "{history} is used, and not every bed has one: ended_epochs is 0",
+            any("{past}" in text for text in texts) and not recipe.past_epochs,
+            "{past} is used, and not every bed has one: past_epochs is 0",
         ),
         (
             any(Path(place).is_absolute() or ".." in Path(place).parts for place in recipe.database),

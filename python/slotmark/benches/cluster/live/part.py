@@ -29,8 +29,8 @@ from slotmark.benches.cluster.live.nodes import Node
 from slotmark.benches.cluster.live.placing import Placed
 from slotmark.benches.cluster.live.probing import Answer, Probe
 from slotmark.benches.cluster.live.rundir import (
-    HISTORY,
     MACHINE_USAGE,
+    PAST,
     PREPARED,
     SOCKET,
     USAGE,
@@ -254,7 +254,7 @@ class Part:
             folder = self.folder / host.name
             group = self._stack.enter_context(limited(own.limits, f"{host.name}: --memory, --cpus")())
             places = self._places(host)
-            sources = own.node.database(places, has_history=(self.folder / HISTORY).is_dir())
+            sources = own.node.database(places, has_past=(self.folder / PAST).is_dir())
             begin_database(folder, folder / places["database"], sources)
             peers = self._setup.peers[host.name]
             node = Running(own.node, host, folder, places, self._wan, own.limits, group, own.processors, peers)

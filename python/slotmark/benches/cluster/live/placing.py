@@ -79,7 +79,7 @@ class Asked(msgspec.Struct, frozen=True):
         where: What errors name.
         producer: Whether the host has a pool.
         genesis: What the bed's profile says of its genesis.
-        ended_epochs: Epochs that have ended when a run of the bed begins.
+        past_epochs: Epochs that have ended when a run of the bed begins.
     """
 
     wanted: Wanted
@@ -88,7 +88,7 @@ class Asked(msgspec.Struct, frozen=True):
     where: str
     producer: bool
     genesis: Mapping[str, Any]
-    ended_epochs: int
+    past_epochs: int
 
 
 def asked(request: Request, bed: Bed) -> dict[str, Asked]:
@@ -121,7 +121,7 @@ def asked(request: Request, bed: Bed) -> dict[str, Asked]:
             where,
             host.pool is not None,
             bed.profile.get("genesis", {}),
-            bed.genesis.ended_epochs,
+            bed.genesis.past_epochs,
         )
     return found
 
@@ -210,8 +210,8 @@ def _missing(node: Node, asked: Asked) -> dict[str, str | float]:
     found: dict[str, str | float] = {
         f"genesis.{name}": value for name, value in node.recipe.genesis.items() if asked.genesis.get(name) != value
     }
-    if asked.ended_epochs < node.recipe.ended_epochs:
-        found["live.history_epochs"] = node.recipe.ended_epochs
+    if asked.past_epochs < node.recipe.past_epochs:
+        found["live.past_epochs"] = node.recipe.past_epochs
     return found
 
 

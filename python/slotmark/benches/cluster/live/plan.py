@@ -222,7 +222,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     nodes: Annotated[
         Mapping[str, Named],
         Option(
-            "slotmark (the default), cardano-node, dingo, dugite, a folder with a node.toml, or a command like cardano-node; again for more that take turns or are mixed. With =relay: for hosts without a pool.",
+            "slotmark (the default), cardano-node, dingo, dugite, amaru, a folder with a node.toml, or a command like cardano-node; again for more that take turns or are mixed. With =relay: for hosts without a pool.",
             "[NAME=]NODE[=relay]",
             ("--node",),
             parse=named_nodes,

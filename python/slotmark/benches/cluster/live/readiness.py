@@ -53,7 +53,7 @@ def refuse_unknown_logs(nodes: Mapping[str, Node], watch: Watch) -> None:
         what = f"prints no line that ingest reads; its log begins with {one_line(log.first_line, _SHOWN)}"
     raise TargetError(
         f"--node {nodes[unknown[0]].name}: {unknown[0]} {what} ({log.path}).{_so_are(unknown[1:])} Nothing of this run could be measured. Let it print "
-        "its log as cardano-node's new tracing, Dingo's JSON or Dugite's; docs/cluster.md has which messages are read."
+        "its log as cardano-node's new tracing, or Dingo's, Dugite's or Amaru's JSON; docs/cluster.md has which messages are read."
     )
 
 

@@ -16,15 +16,16 @@ from slotmark.run.storage import try_out
 SOCKET = "node.socket"
 LOOPBACK = "127.0.0.1"
 PREPARED = "prepared"
-HISTORY = "history"
+PAST = "past"
 USAGE = "usage.arrows"
 MACHINE_USAGE = "machine-usage.arrows"
 WAKES = "timer-delays.jsonl"
 
 
 def make_rundir(request: Request, start_s: int, node: str, *, loopback: bool, quiet_slots: int) -> Path:
-    """Makes the run directory of a node with slot 0 at this second, whose hosts are at addresses of their own or differ by their ports;
-    quiet slots are as of :func:`~slotmark.benches.cluster.bed.stamp_bed`.
+    """Makes the run directory of a node with slot 0 at this second, whose hosts are at addresses of their own or differ by their ports.
+
+    Quiet slots are as of :func:`~slotmark.benches.cluster.bed.stamp_bed`.
 
     Raises:
         ArgumentError: The run folder or the run directory is there already, or can't be made.
@@ -64,7 +65,7 @@ def host_places(host: Host, address: str, magic: int, prepared: str = PREPARED) 
         "certificate": f"{pool}/opcert.cert",
         "prepared": f"../{prepared}",
         "genesis": "../genesis",
-        "history": f"../{HISTORY}",
+        "past": f"../{PAST}",
         "python": sys.executable,
     }
 

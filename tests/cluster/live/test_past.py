@@ -18,7 +18,7 @@ OPTIONS = ("--network", "loopback", "--no-workload", "--start-in", "3s", "--read
 @pytest.fixture(scope="module")
 def bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bed") / "bed"
-    settings = ("--hosts", "3", "--set", "pools=2", "--set", f"live.history_epochs={EPOCHS}")
+    settings = ("--hosts", "3", "--set", "pools=2", "--set", f"live.past_epochs={EPOCHS}")
     done = slotmark("cluster", "create", "value-only-5", *settings, "-o", folder)
     assert done.returncode == 0, done.stderr
     assert f"a run begins in slot {FIRST_SLOT:,}, after {EPOCHS} epochs with a few blocks each" in done.stderr
@@ -31,7 +31,7 @@ def test_nodes_go_on_with_the_chain_of_before(bed: Path, tmp_path: Path) -> None
     done = slotmark("cluster", "run", bed, "--for", "15s", "-o", out, *OPTIONS)
     assert done.returncode == 0, done.stderr
     run, logs = open_run(out), Path(f"{out}.logs")
-    assert not [warning for warning in run.manifest.warnings if "history" in str(warning)]
+    assert not [warning for warning in run.manifest.warnings if "past" in str(warning)]
     first = run.manifest.observed["measured"][0]
     assert int(first.removeprefix("SlotGEq ")) > FIRST_SLOT
     events = run.table("block_events").to_pylist()
@@ -39,7 +39,7 @@ def test_nodes_go_on_with_the_chain_of_before(bed: Path, tmp_path: Path) -> None
     assert min(row["slot"] for row in events if row["slot"] is not None) >= FIRST_SLOT
     # Each host has one chain of both parts, by the rules.
     genesis = logs / "genesis" / "genesis.shelley.json"
-    before = slotmark("chain", "info", logs / "history" / "immutable", "--json")
+    before = slotmark("chain", "info", logs / "past" / "immutable", "--json")
     before = json.loads(before.stdout)
     for host in ("node-0", "node-1", "node-2"):
         chain = logs / host / "db" / "immutable"
@@ -55,10 +55,10 @@ def test_a_database_begins_with_what_its_recipe_says(bed: Path, tmp_path: Path) 
     (recipe / "prepare.sh").chmod(0o755)
     file = recipe / "node.toml"
     more = """
-        prepare = ["./prepare.sh", "{history}", "{prepared}"]
-        ended_epochs = 3
+        prepare = ["./prepare.sh", "{past}", "{prepared}"]
+        past_epochs = 3
         [database]
-        "." = "{history}"
+        "." = "{past}"
         made = "{prepared}"
         [genesis]
         epoch_slots = 500
@@ -82,20 +82,20 @@ def test_a_database_begins_with_what_its_recipe_says(bed: Path, tmp_path: Path) 
 def test_a_node_that_the_bed_is_not_for_is_refused_with_the_bed_that_is(bed: Path, tmp_path: Path) -> None:
     recipe = stand_in_recipe(tmp_path, 3)
     file = recipe / "node.toml"
-    file.write_text(file.read_text() + '\nended_epochs = 4\n[genesis]\nepoch_slots = 500\nslot_length = "2s"\n')
+    file.write_text(file.read_text() + '\npast_epochs = 4\n[genesis]\nepoch_slots = 500\nslot_length = "2s"\n')
     plain = tmp_path / "plain"
     shutil.copytree(bed, plain)
     for one in (bed, plain):
         done = slotmark("cluster", "run", one, "--node", recipe, "--for", "3s", "-o", tmp_path / "live", *OPTIONS)
         assert done.returncode == 2
         said = done.stderr.splitlines()[-1]
-        assert "it needs a bed with genesis.slot_length = 2s and live.history_epochs = 4 (its node.toml)" in said
-        assert said.endswith("--set genesis.slot_length=2s --set live.history_epochs=4")
+        assert "it needs a bed with genesis.slot_length = 2s and live.past_epochs = 4 (its node.toml)" in said
+        assert said.endswith("--set genesis.slot_length=2s --set live.past_epochs=4")
     assert not list(tmp_path.glob("live*"))
 
 
-def test_a_history_beyond_the_keys_of_pools_is_refused(tmp_path: Path) -> None:
-    settings = ("--set", "live.history_epochs=47", "--set", "epoch_slots=86400")
+def test_a_past_beyond_the_keys_of_pools_is_refused(tmp_path: Path) -> None:
+    settings = ("--set", "live.past_epochs=47", "--set", "epoch_slots=86400")
     done = slotmark("cluster", "create", "value-only-5", *settings, "-o", tmp_path / "bed")
     assert done.returncode == 2
     assert "4060800 slots: expected 4017600 at most" in done.stderr

@@ -19,28 +19,28 @@ use crate::lottery::Lottery;
 use crate::network::Folder;
 use crate::pools::{HotKeys, Pool};
 
-/// The folder of a stamped bed with its history, laid out as a node's database.
-const HISTORY_FOLDER: &str = "history";
+/// The folder of a stamped bed with its past, laid out as a node's database.
+const PAST_FOLDER: &str = "past";
 
-/// The most histories that are tried until one ends with quiet slots.
+/// The most chains that are tried until one ends with quiet slots.
 const ATTEMPTS: u64 = 32;
-/// None is looked for where fewer histories than this have such an end.
+/// None is looked for where a smaller share of chains than this has such an end.
 const LEAST_CHANCE: f64 = 0.1;
 
-/// Forges the history of a bed into [`HISTORY_FOLDER`] of a folder that it was stamped into; nothing for a bed without.
+/// Forges the past of a bed into [`PAST_FOLDER`] of a folder that it was stamped into; nothing for a bed without.
 ///
 /// Its pools make these blocks, valid as all others, but few: after each of them k/f slots pass without one. Between two blocks there may be 3k/f
-/// slots, and every slot that is looked at costs a draw of each pool. In the last `quiet_slots` nodes are started: of several histories the first is
-/// taken in which no pool leads one of these, where there are not too many of them.
+/// slots, and every slot that is looked at costs a draw of each pool. In the last `quiet_slots` nodes are started: of several chains the first is
+/// taken in which no pool leads one of these, where these are not too many.
 pub(super) fn write(bed: &Bed, into: &Path, genesis_hash: Hash32, quiet_slots: u64) -> Result<(), SynthError> {
     let genesis = &bed.genesis;
     if genesis.first_slot == 0 {
         return Ok(());
     }
-    let folder = Folder::new(into.join(HISTORY_FOLDER));
+    let folder = Folder::new(into.join(PAST_FOLDER));
     // By this file cardano-node knows a database of its own network.
     folder.file("protocolMagicId", |file| write!(file, "{}", genesis.network_magic))?;
-    let mut writer = ChainWriter::create(into.join(HISTORY_FOLDER).join("immutable"), 10 * genesis.security_parameter)?;
+    let mut writer = ChainWriter::create(into.join(PAST_FOLDER).join("immutable"), 10 * genesis.security_parameter)?;
     let population = bed.population()?;
     let (stake, pools) = (population.distribution(), Arc::new(population.pools));
     let forge =
@@ -49,22 +49,22 @@ pub(super) fn write(bed: &Bed, into: &Path, genesis_hash: Hash32, quiet_slots: u
     let chance = (1.0 - genesis.active_slot_coefficient).powf(quiet_slots as f64);
     // The leaders of the first epoch depend on no block.
     let attempts = if chance < LEAST_CHANCE || genesis.first_slot <= genesis.epoch_slots { 1 } else { ATTEMPTS };
-    let mut history = forge.history(0);
+    let mut tried = forge.chain(0);
     for attempt in 1..attempts {
-        if forge.lottery(history.nonce, quiet.clone()).next(1).is_none() {
+        if forge.lottery(tried.nonce, quiet.clone()).next(1).is_none() {
             break;
         }
-        history = forge.history(attempt);
+        tried = forge.chain(attempt);
     }
-    for Forged { bytes, header_offset, header_size, slot, hash } in history.blocks {
+    for Forged { bytes, header_offset, header_size, slot, hash } in tried.blocks {
         writer.append(&NewBlock { bytes: &bytes, header_offset, header_size, slot, hash })?;
     }
     writer.finish()?;
     Ok(())
 }
 
-/// A history, and the nonce of its last epoch.
-struct History {
+/// A chain, and the nonce of its last epoch.
+struct Tried {
     blocks: Vec<Forged>,
     nonce: Nonce,
 }
@@ -89,8 +89,8 @@ struct Forge<'a> {
 }
 
 impl Forge<'_> {
-    /// The history of an attempt: with each of them, pools begin to make blocks later in each epoch, and pause for longer.
-    fn history(&self, attempt: u64) -> History {
+    /// The chain of an attempt: with each of them, pools begin to make blocks later in each epoch, and pause for longer.
+    fn chain(&self, attempt: u64) -> Tried {
         let genesis = &self.bed.genesis;
         let hot_keys = HotKeys::new(self.bed.seed, self.bed.network().kes_periods(), &self.pools);
         let settling_slots = settling_slots(Era::Conway, genesis.security_parameter, self.share);
@@ -99,19 +99,19 @@ impl Forge<'_> {
         // In 3/f slots there is a leader nearly always, so that blocks are others than in the attempt before.
         let shift = attempt * self.share.ceil_div(3);
         let (keys, later, pause) = (Keys::new(self.bed.seed), shift % shortest, shortest + shift / shortest);
-        let mut history = History { blocks: Vec::new(), nonce: None };
+        let mut tried = Tried { blocks: Vec::new(), nonce: None };
         for epoch in 0..genesis.first_slot.div_ceil(genesis.epoch_slots) {
-            history.nonce = headers.begin_epoch(epoch);
+            tried.nonce = headers.begin_epoch(epoch);
             let end = genesis.first_slot.min((epoch + 1) * genesis.epoch_slots);
             let mut from = epoch * genesis.epoch_slots + later;
-            while let Some(leadership) = self.lottery(history.nonce, from..end).next(1) {
+            while let Some(leadership) = self.lottery(tried.nonce, from..end).next(1) {
                 from = (leadership.slot + pause).min(end);
                 let sealed = PlannedBlock { leadership, transactions: Vec::new() }.seal(&keys, &self.pools);
                 let NewBlock { bytes, header_offset, header_size, slot, hash } = headers.link(&sealed);
-                history.blocks.push(Forged { bytes: bytes.to_vec(), header_offset, header_size, slot, hash });
+                tried.blocks.push(Forged { bytes: bytes.to_vec(), header_offset, header_size, slot, hash });
             }
         }
-        history
+        tried
     }
 
     fn lottery(&self, nonce: Nonce, slots: Range<u64>) -> Lottery {
@@ -164,8 +164,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         bed.write(folder.path(), &mut |_, _| ControlFlow::Continue(())).expect("a bed");
         let genesis = Arc::new(Genesis::read(&folder.path().join("genesis/genesis.shelley.json")).expect("a genesis"));
-        write(&bed, folder.path(), genesis.hash, quiet_slots).expect("a history");
-        let chain = Chain::open(folder.path().join(HISTORY_FOLDER).join("immutable")).expect("a chain");
+        write(&bed, folder.path(), genesis.hash, quiet_slots).expect("a past");
+        let chain = Chain::open(folder.path().join(PAST_FOLDER).join("immutable")).expect("a chain");
         let report = check_chain(&chain, Some(&genesis), &mut |_, _| ControlFlow::Continue(())).expect("checked");
         assert_eq!(report.failed_blocks, 0);
         let nonce = report.epochs.last().and_then(|epoch| epoch.nonce.clone()).expect("a nonce");

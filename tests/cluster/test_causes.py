@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from slotmark.compare import stage_cells
 from slotmark.compare.explain import explain
+from slotmark.compare.stage_cells import observed
+from slotmark.metrics import Analysis
+from slotmark.metrics.catalogue import catalogue
 from tests.cluster.planted_causes import KINDS, named_first, planted, simulated
 
 TRIALS = 100
@@ -37,6 +41,26 @@ def test_what_one_of_several_runs_did_is_no_change_of_its_side(tmp_path: Path) -
     found = explain(usual, other, filters=[]).changes
     assert found is not None
     assert not any(one.stage in cause.stages for one in found.found)
+
+
+def test_of_a_long_run_some_blocks_are_read_and_name_the_cause_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cause = planted("all hosts", 1)
+    usual, other = simulated(tmp_path / "usual", 1), simulated(tmp_path / "other", 1001, *cause.settings)
+    stages = catalogue("cluster").stage_cells
+    assert stages
+    with Analysis(usual) as analysis:
+        (every,) = analysis.select(stages.count_sql(), "stages")["stages"].to_pylist()
+        whole = observed(stages, analysis)
+        monkeypatch.setattr(stage_cells, "MOST_STAGES", every // 3)
+        part = observed(stages, analysis)
+    assert whole.keys() == part.keys()
+    blocks = {block for one in part.values() for blocks in one.blocks.values() for block in blocks.tolist()}
+    assert blocks == {
+        block for one in whole.values() for all_ in one.blocks.values() for block in all_.tolist() if block % 4 == 0
+    }
+    assert named_first(explain(usual, other, filters=[]), cause)
 
 
 @pytest.mark.slow

@@ -66,8 +66,7 @@ def _run_steps(analysis: Analysis) -> _RunSteps:
     stage_cells = entries.stage_cells if any(one.values.size for one in steps) else None
     if stage_cells is None:
         return _RunSteps(steps, {}, {})
-    samples = max(one.values.shape[1] for one in steps)
-    return _RunSteps(steps, observed(stage_cells, analysis, samples), groups_of(stage_cells, analysis))
+    return _RunSteps(steps, observed(stage_cells, analysis), groups_of(stage_cells, analysis))
 
 
 def _attribution(

@@ -15,8 +15,8 @@ from slotmark.statistics.student import satterthwaite
 MOST_LAID_OUT = 20_000_000
 """Cells times blocks above which only those that occur are laid out: of long runs of many hosts few do."""
 
-MOST_BLOCKS = 20_000
-"""Blocks of a run whose stages are read; of a longer one, every second, third and so on. A block of 52 hosts has some 600 stages by place, of 16 bytes each."""
+MOST_STAGES = 12_000_000
+"""The most stages of a run that are read, of 16 bytes each: those of some 20,000 blocks of 52 hosts. Of a run with more, stages of every second block are read, or of every third, and so on."""
 
 LEAST_BLOCKS = 3
 """The number of blocks on each side that must have taken the stage there for a cell to count."""
@@ -128,9 +128,10 @@ class Observed(msgspec.Struct, frozen=True):
     waited: dict[tuple[str, str], int]
 
 
-def observed(stage_cells: StageCells, analysis: Analysis, blocks: int) -> dict[str, Observed]:
-    """The stages of a run with so many blocks, in the order of steps, of :data:`MOST_BLOCKS` at most. RunError where the run's tables don't allow it."""
-    every = max(1, math.ceil(blocks / MOST_BLOCKS))
+def observed(stage_cells: StageCells, analysis: Analysis) -> dict[str, Observed]:
+    """The stages of a run, in the order of steps, of about :data:`MOST_STAGES` at most. RunError where the run's tables don't allow it."""
+    (stages,) = analysis.select(stage_cells.count_sql(), "its stages by place")["stages"].to_pylist()
+    every = max(1, math.ceil(stages / MOST_STAGES))
     found: dict[str, Observed] = {}
     some: dict[tuple[str, tuple[str, str]], list[tuple[np.ndarray, np.ndarray]]] = {}
     for table in analysis.in_batches(stage_cells.sql(every), "its stages by place"):

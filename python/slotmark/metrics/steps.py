@@ -119,6 +119,10 @@ class StageCells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             f'waited FROM "{self.relation}" WHERE "{self.key}" % {every:d} = 0 ORDER BY step, stage, sender NULLS FIRST, place, key'
         )
 
+    def count_sql(self) -> str:
+        """Returns SQL of the number of all stages, ``stages``."""
+        return f'SELECT COUNT(*) AS stages FROM "{self.relation}"'
+
     def groups_sql(self) -> str:
         """Returns SQL of the group of each place for which it is known: ``place``, ``group``."""
         return f'SELECT CAST("{self.kind}" AS VARCHAR) AS place, "{self.group}" AS "group" FROM "{self.groups}" WHERE "{self.kind}" IS NOT NULL AND "{self.group}" IS NOT NULL ORDER BY ALL'

@@ -5,13 +5,14 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
 
 from slotmark.benches.cluster.finishing import MeasuredHere
 from slotmark.benches.cluster.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
-from slotmark.compare.mixed import both_sides
+from slotmark.compare.mixed import _of_side, both_sides
 from slotmark.compare.result import Side
 from slotmark.errors import LogError
 from slotmark.metrics import Analysis
@@ -153,6 +154,11 @@ def test_each_node_of_a_mixed_cluster_has_its_own_version(tmp_path: Path) -> Non
         ("old", "0.70.1 abcdef0"),
         ("new", "0.71.0 1234567"),
     ]
+    # One that logs no version doesn't get the other's.
+    versions = {name: version for name, version in run.manifest.versions.items() if name != "target new"}
+    unknown = msgspec.structs.replace(run.manifest, versions=versions)
+    names = [_of_side(unknown, name).target.version for name in ("old", "new")]
+    assert names == ["0.70.1 abcdef0", ""]
 
 
 def test_a_log_without_debug_lines_has_no_propagation_and_no_zeros(tmp_path: Path) -> None:

@@ -70,10 +70,11 @@ def both_sides(runs: Sequence[Run], both: Side) -> list[Side]:
 
 
 def _of_side(manifest: Manifest, name: str) -> Manifest:
-    """The manifest of a round with one of its two targets; the version is that target's, where one is recorded for each."""
+    """The manifest of a round with one of its two targets; the version is that target's, or none where only the other's is recorded."""
     target = msgspec.structs.replace(manifest.target, name=name)
-    if recorded := manifest.versions.get(f"target {name}"):
-        target = Target(name, recorded)
+    recorded = {one: manifest.versions.get(f"target {one}", "") for one in manifest.mixed}
+    if any(recorded.values()):
+        target = Target(name, recorded[name])
     return msgspec.structs.replace(manifest, target=target)
 
 

@@ -17,8 +17,8 @@ use slotmark_praos::certificate::Certificate;
 use slotmark_praos::check::check_chain;
 use slotmark_praos::envelope::{ColdSigningKey, Envelope, OperationalCertificate};
 use slotmark_praos::genesis::Genesis;
-use slotmark_synth::bed::{Addresses, BED_SCHEMA, Bed, BedGenesis, BedHost, BedLink, check, stamp};
-use slotmark_synth::{Budgets, SynthError};
+use slotmark_synth::SynthError;
+use slotmark_synth::bed::{Addresses, Bed, BedGenesis, BedHost, BedLink, check, stamp};
 use tempfile::TempDir;
 
 const SHELLEY: &str = "genesis/genesis.shelley.json";
@@ -27,29 +27,14 @@ const SHELLEY: &str = "genesis/genesis.shelley.json";
 fn bed() -> Bed {
     let hosts: Vec<BedHost> = (0..4).map(|number| BedHost::new(number, "here".to_owned(), (number < 3).then_some(1.0))).collect();
     let links = (0..4).flat_map(|host| [(host, (host + 1) % 4), ((host + 1) % 4, host)]);
+    let small = Bed::small(&[]);
     Bed {
-        schema: BED_SCHEMA,
-        seed: 1,
-        genesis: BedGenesis {
-            network_magic: 42,
-            slot_length_ns: 1_000_000_000,
-            active_slot_coefficient: 0.4,
-            security_parameter: 20,
-            epoch_slots: 500,
-            max_block_body_bytes: 16_384,
-            budgets: Budgets::PUBLIC,
-            delegators: 10,
-            utxo_entries: 20,
-            dreps: 5,
-            funds: 3,
-            first_slot: 0,
-        },
+        genesis: BedGenesis { delegators: 10, utxo_entries: 20, dreps: 5, funds: 3, ..small.genesis.clone() },
         concurrency: 2,
         hosts,
         links: links.map(|(follower, producer)| BedLink { follower, producer, latency_ns: 1 }).collect(),
-        changed: BTreeMap::new(),
         profile: value!({"name": "made up"}),
-        script: None,
+        ..small
     }
 }
 

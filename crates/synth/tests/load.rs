@@ -12,7 +12,7 @@ use slotmark_chain::{Decoder, Hash32};
 use slotmark_ledger::{EncodedOutput, Environment, Resolved, encode_output, phase_one, phase_two};
 use slotmark_network::{PLUTUS_V2_COST_MODEL, PLUTUS_V3_PLOMIN_COST_MODEL};
 use slotmark_praos::genesis::{Genesis, Ledger};
-use slotmark_synth::bed::{BED_SCHEMA, Bed, BedGenesis, BedHost};
+use slotmark_synth::bed::Bed;
 use slotmark_synth::load::{Fund, Load, LoadKind, Referred, SignedLoad, SignedTransaction, prepare};
 use slotmark_synth::{Budgets, Script, Shares, SynthError, loop_script_hash};
 
@@ -45,32 +45,8 @@ fn genesis() -> Ledger {
 /// Returns a bed's genesis with this many outputs that nothing spends.
 fn genesis_with(utxo_entries: u64) -> Genesis {
     let folder = tempfile::tempdir().expect("a folder");
-    let genesis = BedGenesis {
-        network_magic: 42,
-        slot_length_ns: 1_000_000_000,
-        active_slot_coefficient: 0.4,
-        security_parameter: 20,
-        epoch_slots: 500,
-        max_block_body_bytes: 90_112,
-        budgets: Budgets::PUBLIC,
-        delegators: 1,
-        utxo_entries,
-        dreps: 0,
-        funds: 1,
-        first_slot: 0,
-    };
-    let hosts = vec![BedHost::new(0, String::new(), Some(1.0))];
-    let bed = Bed {
-        schema: BED_SCHEMA,
-        seed: 1,
-        genesis,
-        concurrency: 1,
-        hosts,
-        links: vec![],
-        changed: Default::default(),
-        profile: serde_json::Value::Null,
-        script: None,
-    };
+    let mut bed = Bed::small(&[1.0]);
+    (bed.genesis.max_block_body_bytes, bed.genesis.utxo_entries) = (90_112, utxo_entries);
     bed.write(folder.path(), &mut |_, _| ControlFlow::Continue(())).expect("a bed");
     let place = folder.path().join("genesis");
     for era in ["shelley", "alonzo", "conway"] {

@@ -9,30 +9,14 @@ use std::process::{Command, Output};
 use pallas_network::facades::PeerServer;
 use pallas_network::miniprotocols::txsubmission::Reply;
 use serde_json::Value;
-use slotmark_synth::Budgets;
-use slotmark_synth::bed::{BED_SCHEMA, Bed, BedGenesis, BedHost};
+use slotmark_synth::bed::Bed;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 fn bed() -> TempDir {
     let folder = TempDir::new().expect("a folder");
-    let genesis = BedGenesis {
-        network_magic: 42,
-        slot_length_ns: 1_000_000_000,
-        active_slot_coefficient: 0.4,
-        security_parameter: 20,
-        epoch_slots: 500,
-        max_block_body_bytes: 16_384,
-        budgets: Budgets::PUBLIC,
-        delegators: 1,
-        utxo_entries: 0,
-        dreps: 0,
-        funds: 3,
-        first_slot: 0,
-    };
-    let hosts = vec![BedHost::new(0, String::new(), Some(1.0))];
-    let (links, changed, profile) = (Vec::new(), Default::default(), Value::Null);
-    let bed = Bed { schema: BED_SCHEMA, seed: 1, genesis, concurrency: 1, hosts, links, changed, profile, script: None };
+    let mut bed = Bed::small(&[1.0]);
+    bed.genesis.funds = 3;
     bed.write(folder.path(), &mut |_, _| ControlFlow::Continue(())).expect("a bed");
     folder
 }

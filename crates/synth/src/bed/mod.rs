@@ -179,6 +179,36 @@ impl BedHost {
 }
 
 impl Bed {
+    /// A small bed by seed 1, for the tests of all that reads one: slots of 1 s, two of five with a block, a host with a pool for each of these stakes, no
+    /// links, and no profile.
+    pub fn small(stakes: &[f64]) -> Self {
+        let host = |(number, stake): (u32, &f64)| BedHost::new(number, String::new(), Some(*stake));
+        Self {
+            schema: BED_SCHEMA,
+            seed: 1,
+            genesis: BedGenesis {
+                network_magic: 42,
+                slot_length_ns: 1_000_000_000,
+                active_slot_coefficient: 0.4,
+                security_parameter: 20,
+                epoch_slots: 500,
+                max_block_body_bytes: 16_384,
+                budgets: Budgets::PUBLIC,
+                delegators: 1,
+                utxo_entries: 0,
+                dreps: 0,
+                funds: 1,
+                first_slot: 0,
+            },
+            concurrency: 1,
+            hosts: (0..).zip(stakes).map(host).collect(),
+            links: Vec::new(),
+            changed: BTreeMap::new(),
+            profile: Value::Null,
+            script: None,
+        }
+    }
+
     /// Reads a bed's `bed.json`.
     ///
     /// # Errors

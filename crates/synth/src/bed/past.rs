@@ -121,7 +121,6 @@ impl Forge<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::ops::ControlFlow;
 
     use slotmark_chain::Chain;
@@ -129,38 +128,13 @@ mod tests {
     use slotmark_praos::genesis::Genesis;
 
     use super::*;
-    use crate::bed::{BED_SCHEMA, BedGenesis, BedHost};
-    use crate::budgets::Budgets;
 
     const QUIET_SLOTS: u64 = 3;
 
     /// The slots of the last three before the first one that a pool leads, by the nonce that a check of the chain finds.
     fn led_at_the_end(seed: u64, quiet_slots: u64) -> usize {
-        let genesis = BedGenesis {
-            network_magic: 42,
-            slot_length_ns: 1_000_000_000,
-            active_slot_coefficient: 0.4,
-            security_parameter: 20,
-            epoch_slots: 500,
-            max_block_body_bytes: 16_384,
-            budgets: Budgets::PUBLIC,
-            delegators: 2,
-            utxo_entries: 0,
-            dreps: 0,
-            funds: 1,
-            first_slot: 1_000,
-        };
-        let bed = Bed {
-            schema: BED_SCHEMA,
-            seed,
-            genesis,
-            concurrency: 1,
-            hosts: vec![BedHost::new(0, String::new(), Some(1.0)), BedHost::new(1, String::new(), Some(3.0))],
-            links: Vec::new(),
-            changed: BTreeMap::new(),
-            profile: serde_json::Value::Null,
-            script: None,
-        };
+        let mut bed = Bed { seed, ..Bed::small(&[1.0, 3.0]) };
+        bed.genesis.first_slot = 1_000;
         let folder = tempfile::tempdir().expect("a folder");
         bed.write(folder.path(), &mut |_, _| ControlFlow::Continue(())).expect("a bed");
         let genesis = Arc::new(Genesis::read(&folder.path().join("genesis/genesis.shelley.json")).expect("a genesis"));

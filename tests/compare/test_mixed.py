@@ -86,6 +86,33 @@ def test_hosts_that_forge_may_stay_where_others_swap(tmp_path: Path) -> None:
         assert "Of hosts that were not swapped, and not compared: Forging." in warning.text
 
 
+def test_a_target_whose_hosts_log_no_senders_is_compared_by_hosts_and_blocks_alone(tmp_path: Path) -> None:
+    """As of a node that logs no requests: without the hosts on a block's way, which is said, and the interval still has the truth in it."""
+    runs = session(tmp_path, Plant(adopt=0.02, hosts=6, producers=2, neighbours=5.0), 4)
+    known = compare([runs])
+    assert "senders_unknown" not in {one.kind for one in known.warnings}
+    for run in runs:
+        ran = dict(zip(*(run.table("host_nodes")[name].to_pylist() for name in ("host", "name")), strict=True))
+        (table,) = (run.path / "tables").glob("adoptions*")
+        file = table if table.is_file() else next(table.iterdir())
+        rows = pq.read_table(file)
+        senders = [
+            None if ran[host] == NAMES[1] else sender
+            for host, sender in zip(*(rows[name].to_pylist() for name in ("host", "sender")), strict=True)
+        ]
+        place = rows.column_names.index("sender")
+        pq.write_table(rows.set_column(place, rows.schema.field("sender"), [senders]), file)
+    comparison = compare([runs])
+    (warning,) = (one for one in comparison.warnings if one.kind == "senders_unknown")
+    assert warning.text == f"Where those of {NAMES[1]} had theirs from isn't known."
+    for one in (known, comparison):
+        (adopted,) = (row.differences[0] for row in one.rows if row.metric.id == "host_adopted")
+        assert adopted is not None
+        assert adopted.delta is not None
+        assert adopted.delta.low <= 0.02 <= adopted.delta.high
+        assert adopted.verdict == "worse"
+
+
 def test_a_host_that_stays_without_a_record_of_it_was_forgotten(tmp_path: Path) -> None:
     runs = session(tmp_path, Plant(hosts=6, producers=2, neighbours=3.0), 4)
     for run in runs:

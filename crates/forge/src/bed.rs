@@ -26,7 +26,7 @@ pub(crate) enum BedError {
     Json(#[from] serde_json::Error),
 }
 
-/// What a profile says of live runs alone.
+/// The part of a profile that is of live runs alone.
 pub(crate) struct Live {
     /// Unspent outputs of the workload.
     pub(crate) funds: u32,

@@ -11,7 +11,15 @@ from slotmark.compare.decision import Found, decide
 from slotmark.compare.earlier import Source, prior_of
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
-from slotmark.compare.mixed import both_sides, differs_by_place, entry, is_of_staying, mixed_rounds, who_ran
+from slotmark.compare.mixed import (
+    both_sides,
+    differs_by_place,
+    entry,
+    is_of_staying,
+    mixed_rounds,
+    who_ran,
+    without_senders,
+)
 from slotmark.compare.paired_runs import LEAST, whole_rounds
 from slotmark.compare.policy import Policy
 from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank
@@ -229,12 +237,15 @@ def _mixed_comparison(
             if row := entry(metric, mixed, runs[0].manifest.mixed, analyses, ran, confidence):
                 found_entries.append(row)
         of_run = warnings_of([analyses])
+        lacking = without_senders(mixed, analyses, ran)
     rows, tests = judged(found_entries, confidence, comparisons)
     baseline, *candidates = with_warnings(sides, [*of_run, []], [])
     names = [metric.name for metric in stay if metric.rank == "decisive"]
     what = f" Of {mixed.place}s that were not swapped, and not compared: {listed(names)}." if names else ""
     what += f" {listed(left)} are of the whole run and not compared." if left else ""
     remarks = [*left_out, *entries.warnings_if_known("mixed_cluster", left=what)]
+    if lacking:
+        remarks += entries.warnings_if_known("senders_unknown", targets=lacking)
     found = Found(
         baseline=baseline,
         candidates=candidates,

@@ -219,6 +219,21 @@ def chance_of_rounds(metric: Metric, found: Swapped, rounds: int, hosts: int) ->
     return Chance(design="mixed rounds", metric=metric, part=ALL, mean=found.base, spread=spread, hosts=hosts)
 
 
+def without_senders(mixed: Mixed, analyses: Sequence[Analysis], ran: Sequence[Ran]) -> list[str]:
+    """The targets on whose hosts a round doesn't show from where they had values that hosts pass on; none where no metric has such values."""
+    if (how := mixed.passed_on) is None:
+        return []
+    found: set[str] = set()
+    for analysis, of_round in zip(analyses, ran, strict=True):
+        places = set(analysis.named_samples(how.metric).rows[mixed.place].cast(pa.string()).to_pylist())
+        sent = analysis.query(
+            f'SELECT DISTINCT CAST("{mixed.place}" AS VARCHAR) AS place FROM "{how.relation}" WHERE "{how.sender}" IS NOT NULL',
+            f"'{how.relation}'",
+        )
+        found |= {of_round[place] for place in places - set(sent["place"].to_pylist()) if place in of_round}
+    return sorted(found)
+
+
 def _values(
     metric: Metric, mixed: Mixed, names: Sequence[str], analyses: Sequence[Analysis], ran: Sequence[Ran]
 ) -> _Values | None:
@@ -263,7 +278,7 @@ def _on_the_way(
     hosts: Sequence[str],
     numbered: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> list[OnTheWay]:
-    """Returns how hosts had the values of a round from each other; empty where the run doesn't record it.
+    """Returns how hosts had the values of a round from each other; empty where the run doesn't record it of a host, as of a node that logs no requests.
 
     Args:
         analysis: Of the round.
@@ -275,18 +290,19 @@ def _on_the_way(
     """
     sql = f'SELECT "{mixed.key}", "{mixed.place}", "{how.sender}" FROM "{how.relation}"'
     *keys, senders = (column.to_pylist() for column in analysis.query(sql, f"'{how.relation}'").columns)
-    if not any(senders):
-        return []
     sent_by: dict[tuple[int | str, ...], str | None] = dict(zip(zip(*keys, strict=True), senders, strict=True))
     numbers: dict[str | None, int] = {host: number for number, host in enumerate(hosts)}
     of_rows = zip(*(rows[name].to_pylist() for name in (mixed.key, mixed.place)), strict=True)
     places, units, treated = numbered
+    known = np.array([numbers.get(sent_by.get(row), UNKNOWN) for row in of_rows], dtype=np.int64)
+    if np.setdiff1d(places, places[known != UNKNOWN]).size:
+        return []
     return [
         OnTheWay(
             values=rows["value"].to_numpy(),
             places=places,
             units=units,
-            senders=np.array([numbers.get(sent_by.get(row), UNKNOWN) for row in of_rows], dtype=np.int64),
+            senders=known,
             origins=np.array([numbers.get(one, UNKNOWN - 1) for one in rows[mixed.forger].to_pylist()], dtype=np.int64),
             treated=treated,
         )

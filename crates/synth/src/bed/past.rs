@@ -78,7 +78,7 @@ struct Forged {
     hash: Hash32,
 }
 
-/// What all attempts have.
+/// The parts that all attempts share.
 struct Forge<'a> {
     bed: &'a Bed,
     genesis_hash: Hash32,

@@ -276,7 +276,7 @@ def targets(bed: "Bed") -> list["Host"]:
 
 
 def peers(bed: "Bed", addresses: Mapping[str, str]) -> dict[str, list[str]]:
-    """Where those listen that each host follows, as ``10.0.0.1:3001``, by the addresses of all hosts."""
+    """Returns where those listen that each host follows, as ``10.0.0.1:3001``, by the addresses of all hosts."""
     found: dict[str, list[str]] = {host.name: [] for host in bed.hosts}
     for link in bed.links:
         followed = bed.hosts[link.producer]

@@ -119,7 +119,10 @@ fn ends(chain: &Chain, genesis: &Genesis, until: Until) -> Result<[usize; STATES
             Some(epoch) => (format!(" up to epoch {epoch}"), "Give a later one with --until".to_owned()),
             None => {
                 let blocks = genesis.active_slots.share().ceil_of(slots);
-                (String::new(), format!("Forge a longer chain: an epoch has {blocks} blocks on average"))
+                (
+                    String::new(),
+                    format!("Forge a longer chain (an epoch has {blocks} blocks on average), or give --ended if its last epoch has"),
+                )
             }
         };
         format!("{}: {} epochs have ended in it{up_to}: expected {STATES} at least. {remedy}.", chain.path().display(), ended.len())

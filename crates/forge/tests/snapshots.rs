@@ -166,10 +166,10 @@ impl Place {
         Self { folder, chain }
     }
 
-    fn snapshots(&self, out: &Path) -> String {
+    fn snapshots(&self, out: &Path, more: &[&str]) -> String {
         let genesis = self.chain.join("genesis/shelley-genesis.json");
         let [chain, genesis, out] = [&self.chain, &genesis, out].map(|path| path.to_str().expect("a path"));
-        let made = forge(&["snapshot-chain", "--chain", chain, "--genesis", genesis, "--out", out]);
+        let made = forge(&[&["snapshot-chain", "--chain", chain, "--genesis", genesis, "--out", out][..], more].concat());
         String::from_utf8(made.stdout).expect("text")
     }
 }
@@ -178,7 +178,7 @@ impl Place {
 fn each_state_leads_to_the_next_by_the_rewards_that_it_states() {
     let place = Place::forged("130");
     let out = place.folder.path().join("snapshots");
-    let said = place.snapshots(&out);
+    let said = place.snapshots(&out, &[]);
     assert!(said.contains(r#""made":"#), "{said}");
     let mut states: Vec<(u64, State)> = Vec::new();
     for entry in fs::read_dir(&out).expect("a folder") {
@@ -229,15 +229,25 @@ fn each_state_leads_to_the_next_by_the_rewards_that_it_states() {
 }
 
 #[test]
+fn a_chains_last_epoch_has_ended_where_that_is_said() {
+    let place = Place::forged("48");
+    let out = place.folder.path().join("snapshots");
+    let said = place.snapshots(&out, &[]);
+    assert!(said.contains("2 epochs have ended in it: expected 3 at least") && said.contains("or give --ended"), "{said}");
+    let said = place.snapshots(&out, &["--ended"]);
+    assert!(said.contains(r#""blocks_after":0,"epochs":[0,1,2]"#), "{said}");
+}
+
+#[test]
 fn what_cannot_be_done_is_told_and_leaves_nothing() {
     let place = Place::forged("40");
     let out = place.folder.path().join("snapshots");
-    let said = place.snapshots(&out);
+    let said = place.snapshots(&out, &[]);
     assert!(said.contains("epochs have ended in it: expected 3 at least"), "{said}");
     assert!(!out.exists());
     fs::create_dir(&out).expect("a folder");
     let longer = Place::forged("130");
-    assert!(longer.snapshots(&out).contains("it is there already"), "{said}");
+    assert!(longer.snapshots(&out, &[]).contains("it is there already"), "{said}");
     assert_eq!(fs::read_dir(&out).expect("a folder").count(), 0);
     let conway = longer.chain.join("genesis/conway-genesis.json");
     let text = fs::read_to_string(&conway).expect("a file");
@@ -245,6 +255,6 @@ fn what_cannot_be_done_is_told_and_leaves_nothing() {
     let with_members = text.replace(r#""members": {}"#, &member);
     assert_ne!(with_members, text);
     fs::write(&conway, with_members).expect("written");
-    let said = longer.snapshots(&place.folder.path().join("others"));
+    let said = longer.snapshots(&place.folder.path().join("others"), &[]);
     assert!(said.contains("expected a genesis of Conway beside it without a committee's members"), "{said}");
 }

@@ -78,7 +78,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     backends: dict[str, dict[str, Any]] = {}
     database: dict[str, str] = {}
     past_epochs: int = 0
-    genesis: dict[str, str | float] = {}
+    genesis: dict[str, str | int | float] = {}
 
 
 class Node(msgspec.Struct, frozen=True):

@@ -205,9 +205,9 @@ def _placed(host: str, asked: Asked) -> Placed:
     )
 
 
-def _missing(node: Node, asked: Asked) -> dict[str, str | float]:
+def _missing(node: Node, asked: Asked) -> dict[str, str | int | float]:
     """Returns the settings of a profile by which a node could run in a bed of it; none where it can run in this one."""
-    found: dict[str, str | float] = {
+    found: dict[str, str | int | float] = {
         f"genesis.{name}": value for name, value in node.recipe.genesis.items() if asked.genesis.get(name) != value
     }
     if asked.past_epochs < node.recipe.past_epochs:

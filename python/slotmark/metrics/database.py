@@ -316,6 +316,7 @@ class Database:
                 table = pending.popleft().result()
                 self._rows[name] += table.num_rows
                 found += [Piece(some.first, some.last, name, rows_at) for rows_at in write(table)]
+                del table  # before the next is computed: one member of a long run has hundreds of MB
         self._kept[name] = found
         with self._kept_rows(self._connection, {name: [piece.rows for piece in found]}):
             self.execute(f"CREATE VIEW {_identifier(name)} AS {self._of_kept(name)}")

@@ -9,7 +9,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache, lru_cache
 from itertools import count, islice
 from pathlib import Path
@@ -43,6 +43,9 @@ MEMBERS_AT_ONCE = 4
 MOST_ROWS_AT_ONCE = 8_000_000
 """Rows above which that doesn't count: members that have so many in :data:`MEMBERS_AT_ONCE` have a statement each. Of members that have so many
 themselves, one is worked on at a time: two statements over them don't fit in the memory that they share."""
+
+_ONE_LARGE = Lock()
+"""Held while rows of a large member are in memory: runs that are analysed side by side have one of them at a time."""
 
 FEW_ROWS = 100_000
 """Rows of all of a run's tables up to which nearly all of the time goes into planning statements: see :class:`Database`."""
@@ -312,11 +315,12 @@ class Database:
             following = iter(members)
             write = self._parquet_writer(name) if self._in_parquet else self._arrow_writer(name, stack)
             for some in members:
-                pending.extend(pool.submit(rows, one) for one in islice(following, ahead - len(pending)))
-                table = pending.popleft().result()
-                self._rows[name] += table.num_rows
-                found += [Piece(some.first, some.last, name, rows_at) for rows_at in write(table)]
-                del table  # before the next is computed: one member of a long run has hundreds of MB
+                with _ONE_LARGE if self._at_once == 1 else nullcontext():
+                    pending.extend(pool.submit(rows, one) for one in islice(following, ahead - len(pending)))
+                    table = pending.popleft().result()
+                    self._rows[name] += table.num_rows
+                    found += [Piece(some.first, some.last, name, rows_at) for rows_at in write(table)]
+                    del table  # before the next is computed: one member of a long run has hundreds of MB
         self._kept[name] = found
         with self._kept_rows(self._connection, {name: [piece.rows for piece in found]}):
             self.execute(f"CREATE VIEW {_identifier(name)} AS {self._of_kept(name)}")

@@ -82,15 +82,23 @@ def test_a_database_begins_with_what_its_recipe_says(bed: Path, tmp_path: Path) 
 def test_a_node_that_the_bed_is_not_for_is_refused_with_the_bed_that_is(bed: Path, tmp_path: Path) -> None:
     recipe = stand_in_recipe(tmp_path, 3)
     file = recipe / "node.toml"
-    file.write_text(file.read_text() + '\npast_epochs = 4\n[genesis]\nepoch_slots = 500\nsecurity_parameter = 21\nslot_length = "2s"\n')
+    file.write_text(
+        file.read_text()
+        + '\npast_epochs = 4\n[genesis]\nepoch_slots = 500\nsecurity_parameter = 21\nslot_length = "2s"\n'
+    )
     plain = tmp_path / "plain"
     shutil.copytree(bed, plain)
     for one in (bed, plain):
         done = slotmark("cluster", "run", one, "--node", recipe, "--for", "3s", "-o", tmp_path / "live", *OPTIONS)
         assert done.returncode == 2
         said = done.stderr.splitlines()[-1]
-        assert "it needs a bed with genesis.security_parameter = 21, genesis.slot_length = 2s and live.past_epochs = 4 (its node.toml)" in said
-        assert said.endswith("--set genesis.security_parameter=21 --set genesis.slot_length=2s --set live.past_epochs=4")
+        assert (
+            "it needs a bed with genesis.security_parameter = 21, genesis.slot_length = 2s and live.past_epochs = 4 (its node.toml)"
+            in said
+        )
+        assert said.endswith(
+            "--set genesis.security_parameter=21 --set genesis.slot_length=2s --set live.past_epochs=4"
+        )
     assert not list(tmp_path.glob("live*"))
 
 

@@ -52,6 +52,7 @@ LIVE = (
     "utxohd-5",
     "mixed-5",
     "voting-5",
+    "relays-6",
 )
 """The profiles made for live clusters: no report has them, and their stages are assumed."""
 

@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.compare import stage_cells
 from slotmark.compare.explain import explain
-from slotmark.compare.stage_cells import observed
 from slotmark.metrics import Analysis
-from slotmark.metrics.catalogue import catalogue
+from slotmark.metrics.catalogue import Catalogue
 from tests.cluster.planted_causes import KINDS, named_first, planted, simulated
 
 TRIALS = 100
@@ -43,23 +41,24 @@ def test_what_one_of_several_runs_did_is_no_change_of_its_side(tmp_path: Path) -
     assert not any(one.stage in cause.stages for one in found.found)
 
 
-def test_of_a_long_run_some_blocks_are_read_and_name_the_cause_too(
+def test_of_a_long_run_some_blocks_are_traced_and_name_the_cause_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cause = planted("all hosts", 1)
     usual, other = simulated(tmp_path / "usual", 1), simulated(tmp_path / "other", 1001, *cause.settings)
-    stages = catalogue("cluster").stage_cells
-    assert stages
+    relation_sql, traced = Catalogue.relation_sql, "SELECT block_no FROM traced_blocks ORDER BY block_no"
     with Analysis(usual) as analysis:
-        (every,) = analysis.select(stages.count_sql(), "stages")["stages"].to_pylist()
-        whole = observed(stages, analysis)
-        monkeypatch.setattr(stage_cells, "MOST_STAGES", every // 3)
-        part = observed(stages, analysis)
-    assert whole.keys() == part.keys()
-    blocks = {block for one in part.values() for blocks in one.blocks.values() for block in blocks.tolist()}
-    assert blocks == {
-        block for one in whole.values() for all_ in one.blocks.values() for block in all_.tolist() if block % 4 == 0
-    }
+        every = analysis.query(traced)["block_no"].to_pylist()
+        adoptions = analysis.query("SELECT COUNT(*) AS n FROM adoptions")["n"][0].as_py()
+
+    def as_if_long(catalogue: Catalogue, name: str) -> str:
+        return relation_sql(catalogue, name).replace("500000", str(adoptions // 3))
+
+    monkeypatch.setattr(Catalogue, "relation_sql", as_if_long)
+    with Analysis(usual) as analysis:
+        some = analysis.query(traced)["block_no"].to_pylist()
+        stages = analysis.query("SELECT DISTINCT block_no FROM stage_cells ORDER BY block_no")["block_no"].to_pylist()
+    assert some == stages == [block for block in every if block % 4 == 0]
     assert named_first(explain(usual, other, filters=[]), cause)
 
 

@@ -1,6 +1,5 @@
 """Stages by where they took place, on two sides: what is compared is the same host and the same sender."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -14,9 +13,6 @@ from slotmark.statistics.student import satterthwaite
 
 MOST_LAID_OUT = 20_000_000
 """Cells times blocks above which only those that occur are laid out: of long runs of many hosts few do."""
-
-MOST_STAGES = 12_000_000
-"""The most stages of a run that are read, of 16 bytes each: those of some 20,000 blocks of 52 hosts. Of a run with more, stages of every second block are read, or of every third, and so on."""
 
 LEAST_BLOCKS = 3
 """The number of blocks on each side that must have taken the stage there for a cell to count."""
@@ -129,12 +125,10 @@ class Observed(msgspec.Struct, frozen=True):
 
 
 def observed(stage_cells: StageCells, analysis: Analysis) -> dict[str, Observed]:
-    """The stages of a run, in the order of steps, of about :data:`MOST_STAGES` at most. RunError where the run's tables don't allow it."""
-    (stages,) = analysis.select(stage_cells.count_sql(), "its stages by place")["stages"].to_pylist()
-    every = max(1, math.ceil(stages / MOST_STAGES))
+    """The stages of a run, in the order of steps. RunError where the run's tables don't allow it."""
     found: dict[str, Observed] = {}
     some: dict[tuple[str, tuple[str, str]], list[tuple[np.ndarray, np.ndarray]]] = {}
-    for table in analysis.in_batches(stage_cells.sql(every), "its stages by place"):
+    for table in analysis.in_batches(stage_cells.sql(), "its stages by place"):
         codes = np.stack([_codes(table[name]) for name in ("stage", "sender", "place")])
         starts = [0, *(np.flatnonzero((codes[:, 1:] != codes[:, :-1]).any(axis=0)) + 1).tolist()]
         firsts = table.take(starts).to_pylist()

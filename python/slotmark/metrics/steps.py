@@ -112,16 +112,12 @@ class StageCells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unit: str
     least: float
 
-    def sql(self, every: int = 1) -> str:
-        """Returns SQL of all stages, or of those of one key in ``every``: ``step``, ``stage``, ``sender``, ``place``, ``key``, ``value``, ``waited``, sorted by step, stage, sender (null first), place and key."""
+    def sql(self) -> str:
+        """Returns SQL of all stages: ``step``, ``stage``, ``sender``, ``place``, ``key``, ``value``, ``waited``, sorted by step, stage, sender (null first), place and key."""
         return (
             f'SELECT step, stage, "{self.sender}" AS sender, "{self.place}" AS place, "{self.key}" AS key, {self.value} AS value, '
-            f'waited FROM "{self.relation}" WHERE "{self.key}" % {every:d} = 0 ORDER BY step, stage, sender NULLS FIRST, place, key'
+            f'waited FROM "{self.relation}" ORDER BY step, stage, sender NULLS FIRST, place, key'
         )
-
-    def count_sql(self) -> str:
-        """Returns SQL of the number of all stages, ``stages``."""
-        return f'SELECT COUNT(*) AS stages FROM "{self.relation}"'
 
     def groups_sql(self) -> str:
         """Returns SQL of the group of each place for which it is known: ``place``, ``group``."""

@@ -1,4 +1,4 @@
--- One row an accepted block, host that adopted it, and step of the path by which it came: which it is, on which hop, on which host it took
+-- One row per traced block, host that adopted it, and step of the path by which it came: which it is, on which hop, on which host it took
 -- place, from which host what it waited for came (null of a step of one host), and how long it took in ns. Hop 0 is the forging. The steps
 -- of a block and host add up to the time from the slot's start to its adoption, to the nanosecond; where the logs don't have all of them,
 -- the block and host are left out. Where the forger's log has no start of the forge loop, all until the leadership is one step, from the
@@ -27,9 +27,9 @@ WITH forging AS (
             {'step': 7, 'stage': 'mempool snapshot', 'ns': block.snapshot_ns},
             {'step': 8, 'stage': 'forging', 'ns': block.forged_ns}
         ], recursive := TRUE)
-    FROM blocks AS block
+    FROM traced_blocks AS traced
+    INNER JOIN blocks AS block ON block.block = traced.block
     LEFT JOIN sightings AS own ON own.block = block.block AND own.host = block.forger
-    WHERE block.accepted
 ),
 
 forged AS (

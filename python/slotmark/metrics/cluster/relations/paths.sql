@@ -1,8 +1,9 @@
--- One row an accepted block, host that adopted it, and hop by which it came, counted from the forger on: the durations of the hop's
+-- One row per traced block, host that adopted it, and hop by which it came, counted from the forger on: the durations of the hop's
 -- steps in ns. The steps of all hops, the forging and the adoption follow one another, so that they add up to when the host adopted it.
 WITH RECURSIVE walk AS (
     SELECT seen.block, seen.host, seen.host AS here, 0 AS back
     FROM adoptions AS seen
+    INNER JOIN traced_blocks AS traced ON traced.block = seen.block
     UNION ALL
     SELECT walk.block, walk.host, hop.peer AS here, walk.back + 1 AS back
     FROM walk

@@ -1,4 +1,4 @@
--- One row per accepted block, stage, host where it took place and host that sent what it waited for (null of a stage of one host): how long
+-- One row per traced block, stage, host where it took place and host that sent what it waited for (null of a stage of one host): how long
 -- it took on average, in ns, and how many hosts' adoptions of the block waited for it. What is sent is in it too where no host waited for it.
 WITH on_paths AS (
     SELECT block_no, step, stage, at_host, from_host, AVG(ns) AS ns, COUNT(*) AS waited
@@ -16,9 +16,8 @@ sent AS (
             {'step': 12, 'stage': 'fetch', 'ns': theirs.fetched_ts_ns - theirs.requested_ts_ns}
         ], recursive := TRUE)
     FROM exchanges AS theirs
-    INNER JOIN blocks AS block ON block.block = theirs.block
+    INNER JOIN traced_blocks AS block ON block.block = theirs.block
     LEFT JOIN exchanges AS ours ON ours.block = theirs.block AND ours.host = theirs.peer AND ours.peer = theirs.host
-    WHERE block.accepted
 )
 
 SELECT block_no, step, stage, at_host, from_host, ns, waited

@@ -1,6 +1,12 @@
 -- One row per traced block, host that adopted it, and hop by which it came, counted from the forger on: the durations of the hop's
 -- steps in ns. The steps of all hops, the forging and the adoption follow one another, so that they add up to when the host adopted it.
-WITH RECURSIVE walk AS (
+WITH RECURSIVE ways AS MATERIALIZED ( -- the walk keeps them in memory, at each step
+    SELECT hop.*
+    FROM hops AS hop
+    INNER JOIN traced_blocks AS traced ON traced.block = hop.block
+),
+
+walk AS (
     SELECT seen.block, seen.host, seen.host AS here, 0 AS back
     FROM adoptions AS seen
     INNER JOIN traced_blocks AS traced ON traced.block = seen.block
@@ -8,7 +14,7 @@ WITH RECURSIVE walk AS (
     SELECT walk.block, walk.host, hop.peer AS here, walk.back + 1 AS back
     FROM walk
     INNER JOIN blocks AS block ON block.block = walk.block
-    INNER JOIN hops AS hop ON hop.block = walk.block AND hop.host = walk.here
+    INNER JOIN ways AS hop ON hop.block = walk.block AND hop.host = walk.here
     CROSS JOIN genesis
     WHERE walk.here <> block.forger AND walk.back < genesis.hosts -- a path that is longer goes round in a circle
 )
@@ -24,8 +30,8 @@ SELECT
     hop.requested_ts_ns - hop.noticed_ts_ns AS requested_ns,
     hop.fetched_ts_ns - hop.requested_ts_ns AS fetched_ns
 FROM walk
-INNER JOIN hops AS hop ON hop.block = walk.block AND hop.host = walk.here
+INNER JOIN ways AS hop ON hop.block = walk.block AND hop.host = walk.here
 INNER JOIN blocks AS block ON block.block = walk.block
 LEFT JOIN sightings AS own ON own.block = walk.block AND own.host = hop.peer
-LEFT JOIN hops AS sender ON sender.block = walk.block AND sender.host = hop.peer AND hop.peer <> block.forger
+LEFT JOIN ways AS sender ON sender.block = walk.block AND sender.host = hop.peer AND hop.peer <> block.forger
 WHERE walk.here <> block.forger

@@ -6,6 +6,13 @@ WITH RECURSIVE ways AS MATERIALIZED ( -- the walk keeps them in memory, at each 
     INNER JOIN traced_blocks AS traced ON traced.block = hop.block
 ),
 
+forgings AS MATERIALIZED (
+    SELECT seen.block, seen.host, seen.forged_ts_ns
+    FROM sightings AS seen
+    INNER JOIN traced_blocks AS traced ON traced.block = seen.block
+    WHERE seen.forged_ts_ns IS NOT NULL
+),
+
 walk AS (
     SELECT seen.block, seen.host, seen.host AS here, 0 AS back
     FROM adoptions AS seen
@@ -32,6 +39,6 @@ SELECT
 FROM walk
 INNER JOIN ways AS hop ON hop.block = walk.block AND hop.host = walk.here
 INNER JOIN blocks AS block ON block.block = walk.block
-LEFT JOIN sightings AS own ON own.block = walk.block AND own.host = hop.peer
+LEFT JOIN forgings AS own ON own.block = walk.block AND own.host = hop.peer
 LEFT JOIN ways AS sender ON sender.block = walk.block AND sender.host = hop.peer AND hop.peer <> block.forger
 WHERE walk.here <> block.forger

@@ -186,7 +186,7 @@ def test_it_adopts_the_blocks_of_a_live_cluster_beside_our_nodes(tmp_path: Path)
     made = slotmark("cluster", "create", "relays-6", "-o", bed)
     assert made.returncode == 0, made.stderr
     nodes = ("--node", "slotmark", "--node", "amaru=relay")
-    done = slotmark("cluster", "run", bed, *nodes, "--for", "3m", "--ready-within", "10m", "-o", out)
+    done = slotmark("cluster", "run", bed, *nodes, "--for", "2m", "--ready-within", "10m", "-o", out, timeout=900)
     skip_without_network(done.stderr)
     assert done.returncode == 0, done.stderr
     assert ", 0 unreadable; " in done.stderr

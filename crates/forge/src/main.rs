@@ -20,9 +20,8 @@ use slotmark_praos::genesis::Genesis;
 use slotmark_synth::bed::Addresses;
 use slotmark_synth::{Budget, Recipe, Script, SynthError, forge_with};
 
-use crate::snapshots::Until;
-
 use crate::conversation::{Failure, Progress};
+use crate::snapshots::Until;
 
 /// Forges and checks chains and beds, for slotmark's commands: `chain synth`, `chain check`, `cluster create`, `cluster check`.
 ///

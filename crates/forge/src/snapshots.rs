@@ -23,7 +23,7 @@ const STATES: usize = 3;
 const HEADERS: &str = "headers";
 
 /// The epochs whose ends are taken.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Until {
     /// The newest; the last that has ended where it isn't given.
     pub(crate) epoch: Option<u64>,

@@ -190,6 +190,10 @@ def test_any_command_gets_cardano_nodes_arguments(tmp_path: Path) -> None:
         ("command = ['true']\nprepare = ['true', '{nonsense}']", "there is no {nonsense}, only address, certificate,"),
         ("command = ['true'", "Unclosed array"),
         ("command = ['true', '{past}']", "{past} is used, and not every bed has one: past_epochs is 0"),
+        (
+            "command = ['true']\nenvironment = { X = '{peer}' }",
+            "{peer} stands for several only in command and producer",
+        ),
         ("command = ['true']\ndatabase = { 'a/../../b' = '{past}' }", "a place in database isn't inside of it"),
         ("command = ['true']\ndatabase = { '/etc' = '{past}' }", "a place in database isn't inside of it"),
         ("command = ['true']\ndatabase = { '.' = '{prepared}' }", "{prepared} is used, and prepare doesn't make it"),

@@ -93,7 +93,7 @@ def test_a_node_that_the_bed_is_not_for_is_refused_with_the_bed_that_is(bed: Pat
         assert done.returncode == 2
         said = done.stderr.splitlines()[-1]
         assert (
-            "it needs a bed with genesis.security_parameter = 21, genesis.slot_length = 2s and live.past_epochs = 4 (its node.toml)"
+            "stand-in needs a bed with genesis.security_parameter = 21, genesis.slot_length = 2s and live.past_epochs = 4 (its node.toml)"
             in said
         )
         assert said.endswith(

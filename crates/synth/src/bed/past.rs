@@ -56,7 +56,7 @@ pub(super) fn write(bed: &Bed, into: &Path, genesis_hash: Hash32, quiet_slots: u
         }
         tried = forge.chain(attempt);
     }
-    for Forged { bytes, header_offset, header_size, slot, hash } in tried.blocks {
+    for Kept { bytes, header_offset, header_size, slot, hash } in tried.blocks {
         writer.append(&NewBlock { bytes: &bytes, header_offset, header_size, slot, hash })?;
     }
     writer.finish()?;
@@ -65,12 +65,12 @@ pub(super) fn write(bed: &Bed, into: &Path, genesis_hash: Hash32, quiet_slots: u
 
 /// A chain, and the nonce of its last epoch.
 struct Tried {
-    blocks: Vec<Forged>,
+    blocks: Vec<Kept>,
     nonce: Nonce,
 }
 
 /// A [`NewBlock`] that is kept.
-struct Forged {
+struct Kept {
     bytes: Vec<u8>,
     header_offset: u16,
     header_size: u16,
@@ -108,7 +108,7 @@ impl Forge<'_> {
                 from = (leadership.slot + pause).min(end);
                 let sealed = PlannedBlock { leadership, transactions: Vec::new() }.seal(&keys, &self.pools);
                 let NewBlock { bytes, header_offset, header_size, slot, hash } = headers.link(&sealed);
-                tried.blocks.push(Forged { bytes: bytes.to_vec(), header_offset, header_size, slot, hash });
+                tried.blocks.push(Kept { bytes: bytes.to_vec(), header_offset, header_size, slot, hash });
             }
         }
         tried

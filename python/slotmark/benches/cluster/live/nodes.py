@@ -189,6 +189,7 @@ def _read(file: Path) -> Recipe:
         *recipe.producer_environment.values(),
     )
     made = [*texts, *recipe.database.values()]
+    once = [text for text in made if text not in (*recipe.command, *recipe.producer)]
     known = {*PLACES, PEER}
     unknown = {place for text in made for place in re.findall(r"\{(\w+)\}", text)} - known
     for wrong, what in (
@@ -201,6 +202,7 @@ def _read(file: Path) -> Recipe:
             "{prepared} is used, and prepare doesn't make it",
         ),
         (bool(unknown), f"there is no {{{min(unknown, default='')}}}, only {', '.join(sorted(known))}"),
+        (any(f"{{{PEER}}}" in text for text in once), f"{{{PEER}}} stands for several only in command and producer"),
         (
             any("{past}" in text for text in texts) and not recipe.past_epochs,
             "{past} is used, and not every bed has one: past_epochs is 0",

@@ -172,8 +172,8 @@ def _placed(host: str, asked: Asked) -> Placed:
     choice, where = asked.wanted, asked.where
     words = " ".join([choice.node or asked.given or DEFAULT, *map(shlex.quote, choice.arguments)])
     node = resolve_node(words)
+    named = where if choice.node else f"--node {node.name}"
     if asked.producer and "producer" not in node.recipe.roles:
-        named = where if choice.node else f"--node {node.name}"
         raise TargetError(
             f"{named}: {host} has a pool, and {node.name} is for hosts without one (its roles, in node.toml). Give it to those, as --node {node.name}=relay "
             "does beside the node of hosts with a pool, in a bed with fewer pools: `cluster create … --set pools=1`."
@@ -181,7 +181,7 @@ def _placed(host: str, asked: Asked) -> Placed:
     if others := _missing(node, asked):
         settings = listed([f"{name} = {value}" for name, value in others.items()])
         raise TargetError(
-            f"--node {node.name}: it needs a bed with {settings} (its node.toml). Make one: slotmark cluster create … "
+            f"{named}: {node.name} needs a bed with {settings} (its node.toml). Make one: slotmark cluster create … "
             + " ".join(f"--set {name}={value}" for name, value in others.items())
         )
     if choice.backend and choice.backend not in node.recipe.backends:

@@ -76,7 +76,7 @@ def begin_database(folder: Path, database: Path, sources: Mapping[str, str]) -> 
     Args:
         folder: The host's, which paths of sources are from.
         database: The database.
-        sources: By their places in it, files or folders.
+        sources: By their places in it, folders.
 
     Raises:
         TargetError: One can't be copied.

@@ -11,11 +11,13 @@ use twox_hash::XxHash3_64;
 use super::{IngestError, Reading, Source};
 use crate::dialects::{CARDANO_NODE, DIALECTS, Dialect, dialect_of};
 use crate::log::{Elsewhere, Facts, Log};
-use crate::reader::{Line, Packing, lines};
+use crate::reader::{Packing, lines};
 use crate::repeats::{LineHash, hash_line};
 
 /// Lines of a file from which its dialect is known begin in its first bytes.
 const DIALECT_BYTES: u64 = 1 << 20;
+/// Lines in one dialect that are enough to know it.
+const DIALECT_LINES: u32 = 1_000;
 /// So does a file's first line of interest.
 const FIRST_LINE_BYTES: u64 = 16 << 20;
 /// Bytes at each end of a file by which it is known again.
@@ -129,13 +131,11 @@ fn first_line(log: Log<'_>, packing: Packing, bytes: u64, dialect: Option<&dyn D
 /// The dialect that most lines near a file's beginning are in; None where no line is in any.
 fn dialect(log: Log<'_>, packing: Packing, bytes: u64) -> io::Result<Option<&'static dyn Dialect>> {
     let mut counts = DIALECTS.map(|_| 0);
-    let count = |line: Line<'_>| {
-        if let Some(place) = dialect_of(line.bytes) {
-            counts[place] += 1;
-        }
-        Ok(())
-    };
-    lines(log, packing, bytes, 0..DIALECT_BYTES, count, |_| Ok::<_, io::Error>(()))?;
+    first_that(log, packing, bytes, 0..DIALECT_BYTES, |line| {
+        let count = &mut counts[dialect_of(line)?];
+        *count += 1;
+        (*count == DIALECT_LINES).then_some(())
+    })?;
     let most = DIALECTS.into_iter().zip(counts).rev().filter(|(_, count)| *count > 0).max_by_key(|(_, count)| *count);
     Ok(most.map(|(dialect, _)| dialect))
 }
@@ -146,7 +146,7 @@ fn first_that<T>(
     packing: Packing,
     bytes: u64,
     range: Range<u64>,
-    look: impl Fn(&[u8]) -> Option<T>,
+    mut look: impl FnMut(&[u8]) -> Option<T>,
 ) -> io::Result<Option<T>> {
     enum Stop<T> {
         Found(T),

@@ -18,7 +18,7 @@ use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_ledger::Environment;
 use slotmark_praos::state::Outlook;
 use slotmark_wire::follower::Follower;
-use slotmark_wire::message::Message;
+use slotmark_wire::protocols::{Message, block_fetch, chain_sync, tx_submission};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::chaindb::{ChainDb, slot_of};
@@ -83,8 +83,8 @@ struct PeerState {
 }
 
 impl PeerState {
-    fn send(&self, message: Message) {
-        let _ = self.commands.send(Command::Send(message));
+    fn send(&self, message: impl Into<Message>) {
+        let _ = self.commands.send(Command::Send(message.into()));
     }
 }
 
@@ -215,8 +215,8 @@ impl Core {
             local: local::LocalState::default(),
         };
         if is_client {
-            state.send(Message::ChainSync(slotmark_wire::message::ChainSyncRequest::FindIntersect(self.points())));
-            state.send(Message::TxInit);
+            state.send(chain_sync::Message::Request(chain_sync::Request::FindIntersect(self.points())));
+            state.send(tx_submission::Message::Init);
         }
         self.peers.insert(peer, state);
     }
@@ -227,21 +227,19 @@ impl Core {
             return Ok(Ok(()));
         }
         Ok(match message {
-            Message::ChainSync(request) => self.follow(peer, request),
-            Message::RollForward(..)
-            | Message::RollBackward(..)
-            | Message::AwaitReply
-            | Message::IntersectFound(..)
-            | Message::IntersectNotFound(_) => self.upstream_message(peer, message),
-            Message::Block(bytes) => return self.block(peer, bytes),
-            Message::NoBlocks | Message::BatchDone => {
+            Message::ChainSync(chain_sync::Message::Request(request)) => self.follow(peer, request),
+            Message::ChainSync(instruction) => self.upstream_message(peer, instruction),
+            Message::BlockFetch(block_fetch::Message::Block(bytes)) => return self.block(peer, bytes),
+            Message::BlockFetch(block_fetch::Message::NoBlocks | block_fetch::Message::BatchDone) => {
                 self.batch_done(peer);
                 Ok(())
             }
-            Message::TxInit | Message::TxIds(_) | Message::Txs(_) | Message::TxDone => return self.offered_message(peer, message),
-            Message::TxRequest(request) => self.offering_message(peer, request),
-            Message::Local(local) => return self.local_message(peer, local),
-            _ => Ok(()),
+            Message::TxSubmission(tx_submission::Message::Request(request)) => self.offering_message(peer, request),
+            Message::TxSubmission(offer) => return self.offered_message(peer, offer),
+            Message::LocalTxSubmission(message) => return self.submission_message(peer, message),
+            Message::LocalStateQuery(message) => return self.query_message(peer, message),
+            Message::LocalTxMonitor(message) => return self.monitor_message(peer, message),
+            Message::BlockFetch(_) | Message::KeepAlive(_) => Ok(()),
         })
     }
 

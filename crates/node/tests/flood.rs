@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use serde_json::Value;
-use slotmark_wire::mux::{frame, protocol};
+use slotmark_wire::handshake;
+use slotmark_wire::mux::frame;
+use slotmark_wire::protocols::{block_fetch, chain_sync, keep_alive};
 
 use bed::{Bed, DEADLINE, MAGIC, Node, Shape, wait_for, wait_for_agreement, wait_for_sockets};
 
@@ -29,7 +31,7 @@ fn knock(victim: SocketAddr, from: Ipv4Addr) -> Option<TcpStream> {
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let mut wire = Vec::new();
     // Version 14, on this network, as one who only initiates.
-    frame(&mut wire, protocol::HANDSHAKE, false, &[&[0x82, 0, 0xa1, 14, 0x84, 0x18, MAGIC as u8, 0xf5, 0, 0xf4]]);
+    frame(&mut wire, handshake::NUMBER, false, &[&[0x82, 0, 0xa1, 14, 0x84, 0x18, MAGIC as u8, 0xf5, 0, 0xf4]]);
     stream.write_all(&wire).ok()?;
     let mut answer = [0; 64];
     match stream.read(&mut answer) {
@@ -50,9 +52,9 @@ fn address(bed: &Bed, number: usize) -> SocketAddr {
 /// Requests for headers from the origin on, of this many bytes in all.
 fn requests(bytes: usize) -> Vec<u8> {
     let mut wire = Vec::new();
-    frame(&mut wire, protocol::CHAIN_SYNC_N2N, false, &[&[0x82, 4, 0x81, 0x80]]);
+    frame(&mut wire, chain_sync::BETWEEN_NODES, false, &[&[0x82, 4, 0x81, 0x80]]);
     while wire.len() < bytes {
-        frame(&mut wire, protocol::CHAIN_SYNC_N2N, false, &[&[0x81, 0].repeat(6_000)]);
+        frame(&mut wire, chain_sync::BETWEEN_NODES, false, &[&[0x81, 0].repeat(6_000)]);
     }
     wire
 }
@@ -122,11 +124,11 @@ fn who_does_not_wait_for_answers_is_dropped_and_honest_peers_are_served_in_betwe
     let find = [0x82, 4, 0x81, 0x80];
     let ranges = [&[0x83, 0, 0x80, 0x80][..]; 200].concat();
     for (number, message, words) in [
-        (protocol::CHAIN_SYNC_N2N, [0x81, 0].repeat(1_500), "more than 1000 requests for headers without waiting for answers"),
-        (protocol::CHAIN_SYNC_N2N, [find, find].concat(), "a request for an intersection before the answer to the last"),
-        (protocol::CHAIN_SYNC_N2N, [0x81, 7].repeat(10), "protocols that end and begin without a pause"),
-        (protocol::BLOCK_FETCH, ranges, "more than 100 requests for blocks without waiting for answers"),
-        (protocol::KEEP_ALIVE, [0x82, 0, 1].repeat(2), "a request of keep-alive before the answer to the last"),
+        (chain_sync::BETWEEN_NODES, [0x81, 0].repeat(1_500), "more than 1000 requests for headers without waiting for answers"),
+        (chain_sync::BETWEEN_NODES, [find, find].concat(), "a request for an intersection before the answer to the last"),
+        (chain_sync::BETWEEN_NODES, [0x81, 7].repeat(10), "protocols that end and begin without a pause"),
+        (block_fetch::NUMBER, ranges, "more than 100 requests for blocks without waiting for answers"),
+        (keep_alive::NUMBER, [0x82, 0, 1].repeat(2), "a request of keep-alive before the answer to the last"),
     ] {
         let mut stream = knock(victim, attacker(1)).expect("a place");
         let mut wire = Vec::new();
@@ -138,7 +140,7 @@ fn who_does_not_wait_for_answers_is_dropped_and_honest_peers_are_served_in_betwe
     // As many as an honest client has are answered, all of them: the headers of the chain, however few of them are at the core at once.
     let mut stream = knock(victim, attacker(2)).expect("a place");
     let mut wire = Vec::new();
-    frame(&mut wire, protocol::CHAIN_SYNC_N2N, false, &[&find, &[0x81, 0].repeat(300)]);
+    frame(&mut wire, chain_sync::BETWEEN_NODES, false, &[&find, &[0x81, 0].repeat(300)]);
     stream.write_all(&wire).unwrap();
     let mut answered = 0;
     while answered < 20 * 800 {

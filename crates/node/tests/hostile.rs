@@ -16,8 +16,9 @@ use slotmark_praos::base::Base;
 use slotmark_praos::certificate::Certificate;
 use slotmark_praos::{kes, vrf};
 use slotmark_synth::assembly::{HEADER_OFFSET, NewHeader, Transactions, assemble};
-use slotmark_wire::message::{TxSubmissionReply, TxSubmissionRequest};
-use slotmark_wire::mux::{frame, protocol};
+use slotmark_wire::handshake;
+use slotmark_wire::mux::frame;
+use slotmark_wire::protocols::{chain_sync, local_state_query, tx_submission};
 
 use bed::peer::{Peer, listen};
 use bed::wallet::Wallet;
@@ -134,7 +135,7 @@ fn a_tip_of_the_highest_number_is_a_number_like_any_other() {
     let (mut requests, mut intersect) = (0, true);
     while requests < 300 {
         let (number, message) = peer.next().expect("requests for headers");
-        if number == protocol::CHAIN_SYNC_N2N {
+        if number == chain_sync::BETWEEN_NODES {
             if std::mem::take(&mut intersect) {
                 let mut reply = vec![0x83, 5, 0x80, 0x82, 0x82, 0, 0x58, 32];
                 reply.extend([7; 32]);
@@ -164,18 +165,18 @@ fn one_transaction_is_not_sent_twice_for_one_request() {
     assert_eq!(answer, Response::Accepted);
 
     let mut peer = Peer::accept(&listener, 14, MAGIC as u8);
-    let ask = |peer: &mut Peer, request: &TxSubmissionRequest| {
+    let ask = |peer: &mut Peer, request: &tx_submission::Request| {
         let mut message = Vec::new();
         request.encode(&mut message);
-        peer.send(protocol::TX_SUBMISSION, &message);
+        peer.send(tx_submission::NUMBER, &message);
     };
-    ask(&mut peer, &TxSubmissionRequest::Ids { blocking: true, acknowledged: 0, requested: 10 });
+    ask(&mut peer, &tx_submission::Request::Ids { blocking: true, acknowledged: 0, requested: 10 });
     while let Some((number, message)) = peer.next() {
-        if number == protocol::TX_SUBMISSION
-            && let TxSubmissionReply::Ids(ids) = TxSubmissionReply::decode(&message).unwrap().0
+        if number == tx_submission::NUMBER
+            && let tx_submission::Reply::Ids(ids) = tx_submission::Reply::decode(&message).unwrap().0
         {
             assert_eq!(ids, [(transaction.id, transaction.bytes.len() as u32)]);
-            ask(&mut peer, &TxSubmissionRequest::Transactions(vec![transaction.id; 2]));
+            ask(&mut peer, &tx_submission::Request::Transactions(vec![transaction.id; 2]));
         }
     }
     wait_for_words("it asked for other or more transactions than were offered", &mut node);
@@ -253,8 +254,8 @@ fn local_client(node: &Node) -> UnixStream {
     client.set_read_timeout(Some(DEADLINE)).unwrap();
     let mut wire = Vec::new();
     // Version 16, with the network's number and without the query flag.
-    frame(&mut wire, protocol::HANDSHAKE, false, &[&[0x82, 0, 0xa1, 0x19, 0x80, 0x10, 0x82, 0x18, MAGIC as u8, 0xf4]]);
-    frame(&mut wire, protocol::LOCAL_STATE_QUERY, false, &[&[0x81, 8]]);
+    frame(&mut wire, handshake::NUMBER, false, &[&[0x82, 0, 0xa1, 0x19, 0x80, 0x10, 0x82, 0x18, MAGIC as u8, 0xf4]]);
+    frame(&mut wire, local_state_query::NUMBER, false, &[&[0x81, 8]]);
     client.write_all(&wire).unwrap();
     client
 }
@@ -263,7 +264,7 @@ fn local_client(node: &Node) -> UnixStream {
 fn ask_until_closed(client: &mut UnixStream, message: &[u8]) {
     let mut wire = Vec::new();
     for piece in message.chunks(10_000) {
-        frame(&mut wire, protocol::LOCAL_STATE_QUERY, false, &[piece]);
+        frame(&mut wire, local_state_query::NUMBER, false, &[piece]);
     }
     let _ = client.write_all(&wire);
     let mut answers = Vec::new();

@@ -25,9 +25,9 @@ use slotmark_server::framing::{FramedChain, Framing};
 use slotmark_server::{Config, Server};
 use slotmark_synth::{Recipe, Workload, forge};
 use slotmark_wire::client::Client;
-use slotmark_wire::handshake::{Side, Terms};
-use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest};
-use slotmark_wire::mux::{Header, frame, protocol};
+use slotmark_wire::handshake::{self, Side, Terms};
+use slotmark_wire::mux::{Header, frame};
+use slotmark_wire::protocols::{block_fetch, chain_sync, keep_alive};
 
 const MAGIC: u64 = 2;
 const BLOCKS: u64 = 60;
@@ -242,12 +242,12 @@ fn sound(side: Side) -> Vec<u8> {
     let mut wire = Vec::new();
     let mut message = Vec::new();
     Terms::of(side, MAGIC).proposal().encode(&mut message, side);
-    frame(&mut wire, protocol::HANDSHAKE, false, &[&message]);
-    let chain_sync = if side == Side::Client { protocol::CHAIN_SYNC_N2C } else { protocol::CHAIN_SYNC_N2N };
+    frame(&mut wire, handshake::NUMBER, false, &[&message]);
+    let chain_sync = if side == Side::Client { chain_sync::WITH_CLIENTS } else { chain_sync::BETWEEN_NODES };
     let mut message = Vec::new();
-    ChainSyncRequest::FindIntersect(vec![Point::Origin]).encode(&mut message);
+    chain_sync::Request::FindIntersect(vec![Point::Origin]).encode(&mut message);
     message.extend([0x81, 0x00].repeat(21)); // the first answer is the roll-backward to where they meet
-    ChainSyncRequest::Done.encode(&mut message);
+    chain_sync::Request::Done.encode(&mut message);
     frame(&mut wire, chain_sync, false, &[&message]);
     wire
 }
@@ -276,26 +276,26 @@ fn input(draw: &mut Draw, side: Side, points: &[Point]) -> Vec<u8> {
     if draw.below(10) == 0 {
         draw.mutate(&mut message);
     }
-    frame(&mut wire, protocol::HANDSHAKE, false, &[&message]);
-    let chain_sync = if side == Side::Client { protocol::CHAIN_SYNC_N2C } else { protocol::CHAIN_SYNC_N2N };
+    frame(&mut wire, handshake::NUMBER, false, &[&message]);
+    let chain_sync = if side == Side::Client { chain_sync::WITH_CLIENTS } else { chain_sync::BETWEEN_NODES };
     for _ in 0..draw.below(12) {
         let mut message = Vec::new();
         let mut number = chain_sync;
         match draw.below(8) {
             0 | 1 => {
                 let some: Vec<Point> = (0..draw.below(6)).map(|_| points[draw.below(points.len())]).collect();
-                ChainSyncRequest::FindIntersect(some).encode(&mut message);
+                chain_sync::Request::FindIntersect(some).encode(&mut message);
             }
             2 | 3 => message = [0x81, 0x00].repeat(1 + draw.below(100)),
             4 => {
-                number = protocol::BLOCK_FETCH;
-                BlockFetchRequest::Range(points[draw.below(points.len())], points[draw.below(points.len())]).encode(&mut message);
+                number = block_fetch::NUMBER;
+                block_fetch::Request::Range(points[draw.below(points.len())], points[draw.below(points.len())]).encode(&mut message);
             }
             5 => {
-                number = protocol::KEEP_ALIVE;
+                number = keep_alive::NUMBER;
                 message = vec![0x82, 0x00, 0x19, 0x12, 0x34];
             }
-            6 => ChainSyncRequest::Done.encode(&mut message),
+            6 => chain_sync::Request::Done.encode(&mut message),
             _ => {
                 number = draw.below(12) as u16;
                 let length = draw.below(400);

@@ -10,11 +10,14 @@ use std::time::{Duration, Instant};
 
 use slotmark_chain::{ChainError, Point, Tip};
 use slotmark_wire::follower::{Follower, Reply, Source};
-use slotmark_wire::handshake::{Answer, Proposal, Side, Terms};
+use slotmark_wire::handshake::{self, Answer, Proposal, Side, Terms};
 use slotmark_wire::ingress::Ingress;
-use slotmark_wire::limits::{ClientTurns, Overdue, SMALL_BYTES, TimeLimits};
-use slotmark_wire::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, Decoded, KeepAliveRequest, Message, MessageError};
-use slotmark_wire::mux::{Header, Segments, frame, protocol};
+use slotmark_wire::limits::{Arrivals, Overdue, SMALL_BYTES, TimeLimits};
+use slotmark_wire::message::{Decoded, MessageError};
+use slotmark_wire::mux::{Header, Segments, frame};
+use slotmark_wire::protocols::{
+    Message, PEER_SHARING, block_fetch, chain_sync, keep_alive, local_state_query, local_tx_monitor, local_tx_submission, tx_submission,
+};
 use slotmark_wire::stream::{Stream, thread_cpu_ns};
 
 use super::ConnectionReport;
@@ -76,7 +79,10 @@ pub(super) struct Connection<'c> {
     connected: Instant,
     /// The time of the last read.
     now: Instant,
-    turns: ClientTurns,
+    arrivals: Arrivals,
+    /// The client's turns in chain-sync, and in keep-alive.
+    asking: chain_sync::ClientTurn,
+    pinging: keep_alive::ClientTurn,
     version: Option<u64>,
     ingress: Vec<(u16, Ingress)>,
     follower: Follower<usize>,
@@ -126,7 +132,9 @@ impl<'c> Connection<'c> {
             heard,
             connected: Instant::now(),
             now: Instant::now(),
-            turns: ClientTurns::default(),
+            arrivals: Arrivals::default(),
+            asking: chain_sync::ClientTurn::default(),
+            pinging: keep_alive::ClientTurn::default(),
             version: None,
             ingress: Vec::new(),
             follower: Follower::new(0),
@@ -204,7 +212,7 @@ impl<'c> Connection<'c> {
             self.flush()?;
             let now = Instant::now();
             self.heard.note(now);
-            self.turns.segment(segments.unfinished_since(now));
+            self.arrivals.segment(segments.unfinished_since(now));
             self.refuse_overdue(now)?;
         }
     }
@@ -217,8 +225,12 @@ impl<'c> Connection<'c> {
                 Err(Overdue { what: "handshake", limit: limits.handshake })?
             }
             _ if self.version.is_none() => {}
-            Side::Client => self.turns.check_segment(now, limits)?,
-            Side::Node => self.turns.check(now, limits)?,
+            Side::Client => self.arrivals.check_segment(now, limits)?,
+            Side::Node => {
+                self.arrivals.check(now, limits)?;
+                self.asking.check(now, limits.chain_sync_idle)?;
+                self.pinging.check(now, limits.keep_alive)?;
+            }
         }
         Ok(())
     }
@@ -229,15 +241,12 @@ impl<'c> Connection<'c> {
         }
         let (served, known): (&[u16], &[u16]) = match self.side {
             Side::Client => {
-                (&[protocol::CHAIN_SYNC_N2C], &[protocol::LOCAL_TX_SUBMISSION, protocol::LOCAL_STATE_QUERY, protocol::LOCAL_TX_MONITOR])
+                (&[chain_sync::WITH_CLIENTS], &[local_tx_submission::NUMBER, local_state_query::NUMBER, local_tx_monitor::NUMBER])
             }
-            Side::Node => (
-                &[protocol::CHAIN_SYNC_N2N, protocol::BLOCK_FETCH, protocol::KEEP_ALIVE, protocol::TX_SUBMISSION, protocol::PEER_SHARING],
-                &[],
-            ),
+            Side::Node => (&[chain_sync::BETWEEN_NODES, block_fetch::NUMBER, keep_alive::NUMBER, tx_submission::NUMBER, PEER_SHARING], &[]),
         };
         match header.protocol {
-            protocol::HANDSHAKE if self.version.is_none() => Ok(()),
+            handshake::NUMBER if self.version.is_none() => Ok(()),
             number if known.contains(&number) => Err(End::NotServed(number)),
             number if !served.contains(&number) => Err(End::UnknownProtocol(number)),
             number if self.version.is_none() => Err(End::TooEarly(number)),
@@ -247,8 +256,8 @@ impl<'c> Connection<'c> {
 
     /// Takes payload: answers every message that is whole with it, keeps the rest.
     fn payload(&mut self, protocol: u16, payload: &[u8]) -> Result<(), End> {
-        self.turns.message();
-        if matches!(protocol, protocol::TX_SUBMISSION | protocol::PEER_SHARING) {
+        self.arrivals.message();
+        if matches!(protocol, tx_submission::NUMBER | PEER_SHARING) {
             return Ok(()); // a usual client greets us here; we never ask it for anything
         }
         let held = self.ingress.iter().position(|(number, _)| *number == protocol).map(|place| self.ingress.swap_remove(place).1);
@@ -290,17 +299,17 @@ impl<'c> Connection<'c> {
     /// Answers the message that `bytes` begin with; returns how many bytes it took, 0 where it isn't whole.
     fn message(&mut self, protocol: u16, bytes: &[u8]) -> Result<usize, End> {
         match protocol {
-            protocol::HANDSHAKE => self.one(protocol, Proposal::decode(bytes), |this, proposal| this.handshake(&proposal)),
-            protocol::CHAIN_SYNC_N2C | protocol::CHAIN_SYNC_N2N => {
-                self.one(protocol, ChainSyncRequest::decode(bytes), |this, request| this.chain_sync(protocol, request))
+            handshake::NUMBER => self.one(protocol, Proposal::decode(bytes), |this, proposal| this.handshake(&proposal)),
+            chain_sync::WITH_CLIENTS | chain_sync::BETWEEN_NODES => {
+                self.one(protocol, chain_sync::Request::decode(bytes), |this, request| this.chain_sync(protocol, request))
             }
-            protocol::BLOCK_FETCH => self.one(protocol, BlockFetchRequest::decode(bytes), |this, request| match request {
-                BlockFetchRequest::Range(from, to) => this.block_fetch(&from, &to),
-                BlockFetchRequest::Done => Ok(()),
+            block_fetch::NUMBER => self.one(protocol, block_fetch::Request::decode(bytes), |this, request| match request {
+                block_fetch::Request::Range(from, to) => this.block_fetch(&from, &to),
+                block_fetch::Request::Done => Ok(()),
             }),
-            _ => self.one(protocol, KeepAliveRequest::decode(bytes), |this, request| {
-                this.turns.keep_alive(&request, this.now);
-                if let KeepAliveRequest::Ping(cookie) = request { this.send(&Message::Alive(cookie)) } else { Ok(()) }
+            _ => self.one(protocol, keep_alive::Request::decode(bytes), |this, request| {
+                this.pinging.request(&request, this.now);
+                if let keep_alive::Request::Ping(cookie) = request { this.send(keep_alive::Message::Alive(cookie)) } else { Ok(()) }
             }),
         }
     }

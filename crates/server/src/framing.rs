@@ -8,7 +8,8 @@ use rayon::prelude::*;
 use slotmark_chain::block::Era;
 use slotmark_chain::{CborBuffer, Chain, ChainError, Tip};
 use slotmark_wire::message::put_tip;
-use slotmark_wire::mux::{frame, protocol};
+use slotmark_wire::mux::frame;
+use slotmark_wire::protocols::{block_fetch, chain_sync};
 
 /// The part of each block that is framed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -147,12 +148,12 @@ impl FramedChain {
         put_tip(&mut at, tip);
         let block = self.chain.bytes(index);
         match framing {
-            Framing::Blocks => frame(out, protocol::CHAIN_SYNC_N2C, true, &[&[0x83, 0x02], &wrapped_head(block.len()), block, &at]),
-            Framing::Bodies => frame(out, protocol::BLOCK_FETCH, true, &[&[0x82, 0x04], &wrapped_head(block.len()), block]),
+            Framing::Blocks => frame(out, chain_sync::WITH_CLIENTS, true, &[&[0x83, 0x02], &wrapped_head(block.len()), block, &at]),
+            Framing::Bodies => frame(out, block_fetch::NUMBER, true, &[&[0x82, 0x04], &wrapped_head(block.len()), block]),
             Framing::Headers => {
                 let header = self.chain.header_bytes(index);
                 let era = header_era(block);
-                frame(out, protocol::CHAIN_SYNC_N2N, true, &[&[0x83, 0x02], &era, &wrapped_head(header.len()), header, &at]);
+                frame(out, chain_sync::BETWEEN_NODES, true, &[&[0x83, 0x02], &era, &wrapped_head(header.len()), header, &at]);
             }
         }
     }

@@ -15,9 +15,9 @@ use slotmark_server::framing::FramedChain;
 use slotmark_server::{Config, ConnectionReport, Server, ServerError};
 use slotmark_synth::{Recipe, Workload, forge};
 use slotmark_wire::client::{Client, ClientError, decode_wire_header};
-use slotmark_wire::handshake::{Side, Terms};
-use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest};
-use slotmark_wire::mux::{Header, frame, protocol};
+use slotmark_wire::handshake::{self, Side, Terms};
+use slotmark_wire::mux::{Header, frame};
+use slotmark_wire::protocols::{block_fetch, chain_sync, keep_alive, local_state_query, tx_submission};
 use tempfile::TempDir;
 
 const MAGIC: u64 = 42;
@@ -101,7 +101,7 @@ impl House {
 fn shake_hands(stream: &mut (impl Read + Write), side: Side) {
     let (mut message, mut wire) = (Vec::new(), Vec::new());
     Terms::of(side, MAGIC).proposal().encode(&mut message, side);
-    frame(&mut wire, protocol::HANDSHAKE, false, &[&message]);
+    frame(&mut wire, handshake::NUMBER, false, &[&message]);
     stream.write_all(&wire).unwrap();
     let mut header = [0; 8];
     stream.read_exact(&mut header).unwrap();
@@ -162,9 +162,9 @@ fn the_first_known_point_wins_and_the_first_answer_is_a_roll_backward() {
     let chain = house.chain();
     let mut stream = house.raw();
     let mut message = Vec::new();
-    ChainSyncRequest::FindIntersect(vec![Point::Block { slot: 5, hash: [1; 32] }, chain.point(4), chain.point(9)]).encode(&mut message);
-    let mut wire = segment(protocol::CHAIN_SYNC_N2C, &message);
-    wire.extend(segment(protocol::CHAIN_SYNC_N2C, &[0x81, 0x00]));
+    chain_sync::Request::FindIntersect(vec![Point::Block { slot: 5, hash: [1; 32] }, chain.point(4), chain.point(9)]).encode(&mut message);
+    let mut wire = segment(chain_sync::WITH_CLIENTS, &message);
+    wire.extend(segment(chain_sync::WITH_CLIENTS, &[0x81, 0x00]));
     stream.write_all(&wire).unwrap();
     let mut replies = Vec::new();
     while replies.len() < 2 {
@@ -242,8 +242,8 @@ fn keep_alive_is_answered_and_greetings_are_let_be() {
     let house = House::new();
     let mut stream = TcpStream::connect(house.address()).unwrap();
     shake_hands(&mut stream, Side::Node);
-    let mut wire = segment(protocol::TX_SUBMISSION, &[0x81, 0x06]);
-    wire.extend(segment(protocol::KEEP_ALIVE, &[0x82, 0x00, 0x19, 0xab, 0xcd]));
+    let mut wire = segment(tx_submission::NUMBER, &[0x81, 0x06]);
+    wire.extend(segment(keep_alive::NUMBER, &[0x82, 0x00, 0x19, 0xab, 0xcd]));
     stream.write_all(&wire).unwrap();
     let mut answer = [0; 13];
     stream.read_exact(&mut answer).unwrap();
@@ -324,15 +324,15 @@ fn abuse_ends_the_connection_with_its_reason_and_the_server_lives_on() {
     });
     let mut long_list = vec![0x82, 0x04, 0x9f];
     long_list.extend([0x80].repeat(90_000));
-    let backwards = Header { protocol: protocol::CHAIN_SYNC_N2C, from_responder: true, length: 2 }.encode();
+    let backwards = Header { protocol: chain_sync::WITH_CLIENTS, from_responder: true, length: 2 }.encode();
     let cases: [(&str, Vec<u8>); 7] = [
         ("unknown protocol number 77", segment(77, b"hello")),
-        ("protocol 7 is not served", segment(protocol::LOCAL_STATE_QUERY, &[0x81, 0x05])),
+        ("protocol 7 is not served", segment(local_state_query::NUMBER, &[0x81, 0x05])),
         ("wrong direction", backwards.to_vec()),
-        ("malformed message in protocol 5", segment(protocol::CHAIN_SYNC_N2C, &[0x81, 0x18, 0x63])),
-        ("malformed message in protocol 5", segment(protocol::CHAIN_SYNC_N2C, b"\xff\xff\xff")),
-        ("not whole within", segment(protocol::CHAIN_SYNC_N2C, &long_list)),
-        ("unknown protocol number 0", segment(protocol::HANDSHAKE, &[0x82, 0x00, 0xa0])),
+        ("malformed message in protocol 5", segment(chain_sync::WITH_CLIENTS, &[0x81, 0x18, 0x63])),
+        ("malformed message in protocol 5", segment(chain_sync::WITH_CLIENTS, b"\xff\xff\xff")),
+        ("not whole within", segment(chain_sync::WITH_CLIENTS, &long_list)),
+        ("unknown protocol number 0", segment(handshake::NUMBER, &[0x82, 0x00, 0xa0])),
     ];
     let mut ended = 0;
     for (reason, wire) in cases {
@@ -346,7 +346,7 @@ fn abuse_ends_the_connection_with_its_reason_and_the_server_lives_on() {
     }
 
     let mut before_handshake = UnixStream::connect(house.socket()).unwrap();
-    before_handshake.write_all(&segment(protocol::CHAIN_SYNC_N2C, &[0x81, 0x00])).unwrap();
+    before_handshake.write_all(&segment(chain_sync::WITH_CLIENTS, &[0x81, 0x00])).unwrap();
     assert!(house.reason_after(ended).contains("before the handshake"));
     let silent = UnixStream::connect(house.socket()).unwrap();
     assert!(house.reason_after(ended + 1).contains("no handshake within"));
@@ -356,19 +356,19 @@ fn abuse_ends_the_connection_with_its_reason_and_the_server_lives_on() {
 
     // Asks for everything, many times over, and reads nothing.
     let mut deaf = house.raw();
-    let mut greedy = segment(protocol::CHAIN_SYNC_N2C, &{
+    let mut greedy = segment(chain_sync::WITH_CLIENTS, &{
         let mut message = Vec::new();
-        ChainSyncRequest::FindIntersect(vec![Point::Origin]).encode(&mut message);
+        chain_sync::Request::FindIntersect(vec![Point::Origin]).encode(&mut message);
         message
     });
-    greedy.extend(segment(protocol::CHAIN_SYNC_N2C, &[0x81, 0x00].repeat(BLOCKS)));
+    greedy.extend(segment(chain_sync::WITH_CLIENTS, &[0x81, 0x00].repeat(BLOCKS)));
     let _ = deaf.write_all(&greedy.repeat(20));
     assert!(house.reason_after(ended + 3).contains("unread"), "{}", house.reason_after(ended + 3));
     drop(deaf);
 
     // Dies in the middle of a request.
     let mut dying = house.raw();
-    dying.write_all(&segment(protocol::CHAIN_SYNC_N2C, &[0x82, 0x04])[..9]).unwrap();
+    dying.write_all(&segment(chain_sync::WITH_CLIENTS, &[0x82, 0x04])[..9]).unwrap();
     drop(dying);
     let reason = house.reason_after(ended + 4);
     assert!(reason.contains("closed the connection") || reason.contains("went away"), "{reason}");
@@ -381,8 +381,8 @@ fn a_block_fetch_client_that_lies_about_its_range_is_told_no() {
     let mut stream = TcpStream::connect(house.address()).unwrap();
     shake_hands(&mut stream, Side::Node);
     let mut message = Vec::new();
-    BlockFetchRequest::Range(Point::Origin, Point::Origin).encode(&mut message);
-    stream.write_all(&segment(protocol::BLOCK_FETCH, &message)).unwrap();
+    block_fetch::Request::Range(Point::Origin, Point::Origin).encode(&mut message);
+    stream.write_all(&segment(block_fetch::NUMBER, &message)).unwrap();
     let mut answer = [0; 10];
     stream.read_exact(&mut answer).unwrap();
     assert_eq!(answer[8..], [0x81, 0x03]);
@@ -454,7 +454,7 @@ fn cpu_of_single_bytes(points: usize) -> Duration {
     let house = House::new();
     let mut stream = house.raw();
     let message = [vec![0x82, 0x04, 0x9f], vec![0x80; points], vec![0xff]].concat();
-    let wire: Vec<u8> = message.iter().flat_map(|byte| segment(protocol::CHAIN_SYNC_N2C, &[*byte])).collect();
+    let wire: Vec<u8> = message.iter().flat_map(|byte| segment(chain_sync::WITH_CLIENTS, &[*byte])).collect();
     stream.write_all(&wire).unwrap();
     let mut header = [0; 8];
     stream.read_exact(&mut header).unwrap(); // the answer: the whole message was understood
@@ -499,13 +499,13 @@ fn each_state_of_a_node_s_peer_has_its_limit() {
         house.reason_after(0)
     };
     let mut find = Vec::new();
-    ChainSyncRequest::FindIntersect(vec![Point::Origin]).encode(&mut find);
-    let find = segment(protocol::CHAIN_SYNC_N2N, &find);
+    chain_sync::Request::FindIntersect(vec![Point::Origin]).encode(&mut find);
+    let find = segment(chain_sync::BETWEEN_NODES, &find);
     let reason = ended(|config, short| config.limits.first_message = short, &[]);
     assert_eq!(reason, "no message after the handshake within 200ms");
     let reason = ended(|config, short| config.limits.chain_sync_idle = Some(short), &find);
     assert_eq!(reason, "no chain-sync request within 200ms");
-    let reason = ended(|config, short| config.limits.keep_alive = short, &segment(protocol::KEEP_ALIVE, &[0x82, 0x00, 0x01]));
+    let reason = ended(|config, short| config.limits.keep_alive = short, &segment(keep_alive::NUMBER, &[0x82, 0x00, 0x01]));
     assert_eq!(reason, "no keep-alive within 200ms");
     let reason = ended(|config, short| config.limits.segment = short, &find[..find.len() - 1]);
     assert_eq!(reason, "no end of a segment within 200ms");
@@ -518,8 +518,8 @@ fn a_local_client_may_be_silent_and_one_that_waits_at_the_tip_too() {
     let mut waiting = TcpStream::connect(house.address()).unwrap();
     shake_hands(&mut waiting, Side::Node);
     let mut find = Vec::new();
-    ChainSyncRequest::FindIntersect(vec![house.chain().point(BLOCKS - 1)]).encode(&mut find);
-    waiting.write_all(&segment(protocol::CHAIN_SYNC_N2N, &[find, [0x81, 0x00].repeat(2)].concat())).unwrap();
+    chain_sync::Request::FindIntersect(vec![house.chain().point(BLOCKS - 1)]).encode(&mut find);
+    waiting.write_all(&segment(chain_sync::BETWEEN_NODES, &[find, [0x81, 0x00].repeat(2)].concat())).unwrap();
     thread::sleep(Duration::from_millis(600));
     let reports = house.reports.lock().unwrap();
     assert!(reports.is_empty(), "{reports:?}");

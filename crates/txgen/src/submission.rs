@@ -9,10 +9,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use slotmark_chain::Hash32;
-use slotmark_wire::handshake::{Answer, FINAL_VERSIONS, Side, Stated, Terms};
-use slotmark_wire::limits::{self, SMALL_BYTES, WINDOW};
-use slotmark_wire::message::{Decoded, KeepAliveRequest, MessageError, TxSubmissionReply, TxSubmissionRequest};
-use slotmark_wire::mux::{HEADER_BYTES, Received, frame, protocol};
+use slotmark_wire::handshake::{self, Answer, FINAL_VERSIONS, Side, Stated, Terms};
+use slotmark_wire::limits::{self, SMALL_BYTES};
+use slotmark_wire::message::{Decoded, MessageError};
+use slotmark_wire::mux::{HEADER_BYTES, Received, frame};
+use slotmark_wire::protocols::tx_submission::WINDOW;
+use slotmark_wire::protocols::{keep_alive, tx_submission};
 
 use crate::record::{Record, now_ns};
 use crate::schedule::Schedule;
@@ -118,9 +120,9 @@ fn submit_over_one(
 fn keep_alive(writer: &Mutex<TcpStream>, stopped: &mpsc::Receiver<()>) {
     for cookie in 0.. {
         let mut message = Vec::new();
-        KeepAliveRequest::Ping(cookie).encode(&mut message);
+        keep_alive::Request::Ping(cookie).encode(&mut message);
         // That the connection is lost is noticed where it is read.
-        if send(writer, protocol::KEEP_ALIVE, &message).is_err() || stopped.recv_timeout(KEEP_ALIVE) != Err(RecvTimeoutError::Timeout) {
+        if send(writer, keep_alive::NUMBER, &message).is_err() || stopped.recv_timeout(KEEP_ALIVE) != Err(RecvTimeoutError::Timeout) {
             return;
         }
     }
@@ -161,8 +163,8 @@ impl Connection<'_> {
                         self.held.extend_from_slice(payload);
                         return Ok(true);
                     }
-                    protocol::KEEP_ALIVE if number != protocol::HANDSHAKE => {}
-                    other if number == protocol::HANDSHAKE => {
+                    keep_alive::NUMBER if number != handshake::NUMBER => {}
+                    other if number == handshake::NUMBER => {
                         return Err(self.protocol_error(other, "a segment before the handshake was over"));
                     }
                     other => return Err(self.protocol_error(other, "an unrequested segment")),
@@ -216,8 +218,8 @@ impl Connection<'_> {
         let mut message = Vec::new();
         let terms = Terms { versions: FINAL_VERSIONS, ..Terms::of(Side::Node, u64::from(magic)) };
         terms.proposal().encode(&mut message, Side::Node);
-        self.send(protocol::HANDSHAKE, &message)?;
-        let (target, number, begun) = (self.target, protocol::HANDSHAKE, Instant::now());
+        self.send(handshake::NUMBER, &message)?;
+        let (target, number, begun) = (self.target, handshake::NUMBER, Instant::now());
         let answer = self.message(number, Answer::decode, |_| Ok(begun.elapsed() < limits::HANDSHAKE))?;
         match answer.ok_or(SubmissionError::NoHandshake { target, magic })? {
             Answer::Accept(Stated { version, .. }) if FINAL_VERSIONS.contains(&version) => Ok(()),
@@ -231,15 +233,15 @@ impl Connection<'_> {
 
     fn answer_requests(&mut self, offers: &mut Offers<'_>, patience: Duration) -> Result<(), SubmissionError> {
         let mut message = Vec::new();
-        TxSubmissionReply::Init.encode(&mut message);
-        self.send(protocol::TX_SUBMISSION, &message)?;
+        tx_submission::Reply::Init.encode(&mut message);
+        self.send(tx_submission::NUMBER, &message)?;
         let mut asked = false;
         loop {
             let Some(request) = self.request(asked, offers, patience)? else { return Ok(()) };
             asked = true;
             message.clear();
-            let go_on = offers.reply(&request, &mut message).map_err(|what| self.protocol_error(protocol::TX_SUBMISSION, what))?;
-            self.send(protocol::TX_SUBMISSION, &message)?;
+            let go_on = offers.reply(&request, &mut message).map_err(|what| self.protocol_error(tx_submission::NUMBER, what))?;
+            self.send(tx_submission::NUMBER, &message)?;
             if !go_on {
                 return Ok(());
             }
@@ -247,9 +249,9 @@ impl Connection<'_> {
     }
 
     /// The next request of tx-submission; None where nothing is left to offer and none comes.
-    fn request(&mut self, asked: bool, offers: &Offers<'_>, patience: Duration) -> Result<Option<TxSubmissionRequest>, SubmissionError> {
+    fn request(&mut self, asked: bool, offers: &Offers<'_>, patience: Duration) -> Result<Option<tx_submission::Request>, SubmissionError> {
         let (target, mut over) = (self.target, None);
-        self.message(protocol::TX_SUBMISSION, TxSubmissionRequest::decode, |silent| {
+        self.message(tx_submission::NUMBER, tx_submission::Request::decode, |silent| {
             if !asked && silent >= FIRST_REQUEST_LIMIT {
                 return Err(SubmissionError::NeverAsked { target });
             }
@@ -273,9 +275,9 @@ struct Offers<'c> {
 
 impl<'c> Offers<'c> {
     /// Appends the reply to a request; false where it is the last.
-    fn reply(&mut self, request: &TxSubmissionRequest, reply: &mut Vec<u8>) -> Result<bool, String> {
+    fn reply(&mut self, request: &tx_submission::Request, reply: &mut Vec<u8>) -> Result<bool, String> {
         match request {
-            TxSubmissionRequest::Ids { blocking, acknowledged, requested } => {
+            tx_submission::Request::Ids { blocking, acknowledged, requested } => {
                 self.acknowledge(usize::from(*acknowledged))?;
                 let (left, requested) = (self.unacknowledged.len(), usize::from(*requested));
                 if left + requested > usize::from(WINDOW) {
@@ -289,27 +291,27 @@ impl<'c> Offers<'c> {
                     (false, _) => Some(self.schedule.take(requested)),
                 };
                 let Some(places) = places else {
-                    TxSubmissionReply::Done.encode(reply);
+                    tx_submission::Reply::Done.encode(reply);
                     return Ok(false);
                 };
                 let sized = |place| {
                     let transaction = self.schedule.transaction(place);
                     (transaction.id, transaction.bytes.len() as u32)
                 };
-                TxSubmissionReply::Ids(places.clone().map(sized).collect()).encode(reply);
+                tx_submission::Reply::Ids(places.clone().map(sized).collect()).encode(reply);
                 let offered_ns = now_ns();
                 self.unacknowledged.extend(places.map(|place| {
                     let (id, due_ns) = (self.schedule.transaction(place).id, self.schedule.due_ns(place));
                     (place, Record { id, target: self.target, due_ns, offered_ns, requested_ns: None, acknowledged_ns: None })
                 }));
             }
-            TxSubmissionRequest::Transactions(ids) => {
+            tx_submission::Request::Transactions(ids) => {
                 let asked_ns = now_ns();
                 let mut bodies = Vec::with_capacity(ids.len());
                 for id in ids {
                     bodies.push(self.body(id, asked_ns)?);
                 }
-                TxSubmissionReply::Transactions(bodies).encode(reply);
+                tx_submission::Reply::Transactions(bodies).encode(reply);
             }
         }
         Ok(true)

@@ -14,8 +14,8 @@ use slotmark_server::framing::FramedChain;
 use slotmark_server::{Config, Server};
 use slotmark_synth::{Recipe, Workload, forge};
 use slotmark_txgen::{Included, Inclusion, inclusions, wait_for_inclusion};
-use slotmark_wire::handshake::{Proposal, Side, Terms};
-use slotmark_wire::mux::{HEADER_BYTES, frame, protocol};
+use slotmark_wire::handshake::{self, Proposal, Side, Terms};
+use slotmark_wire::mux::{HEADER_BYTES, frame};
 
 #[test]
 fn transactions_are_found_in_blocks_and_missed_where_they_are_in_none() {
@@ -64,7 +64,7 @@ fn a_node_that_does_not_answer_is_named_with_the_query() {
         let first = *Side::Client.versions().start();
         let terms = Terms { versions: first..=first, ..Terms::of(Side::Client, 42) };
         terms.answer(&proposal).encode(&mut answer, &terms, &proposal);
-        frame(&mut wire, protocol::HANDSHAKE, true, &[&answer]);
+        frame(&mut wire, handshake::NUMBER, true, &[&answer]);
         connection.write_all(&wire).expect("sent");
         let _ = connection.read_to_end(&mut Vec::new());
     });

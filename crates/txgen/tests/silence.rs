@@ -11,9 +11,9 @@ use std::time::Duration;
 use slotmark_synth::Budgets;
 use slotmark_synth::load::{Fund, Load, LoadKind, Referred, SignedTransaction, prepare};
 use slotmark_txgen::{Ended, Record, Schedule, SubmissionError, submit};
-use slotmark_wire::handshake::{Proposal, Side, Terms};
-use slotmark_wire::message::{TxSubmissionReply, TxSubmissionRequest};
-use slotmark_wire::mux::{HEADER_BYTES, Header, frame, protocol};
+use slotmark_wire::handshake::{self, Proposal, Side, Terms};
+use slotmark_wire::mux::{HEADER_BYTES, Header, frame};
+use slotmark_wire::protocols::{chain_sync, keep_alive, tx_submission};
 
 const MAGIC: u32 = 42;
 
@@ -43,13 +43,13 @@ struct Connection(TcpStream);
 impl Connection {
     fn accept(listener: &TcpListener) -> Self {
         let mut connection = Self(listener.accept().expect("a connection").0);
-        let (_, proposal) = connection.segment(protocol::HANDSHAKE);
+        let (_, proposal) = connection.segment(handshake::NUMBER);
         let (proposal, _) = Proposal::decode(&proposal).expect("a proposal");
         let mut answer = Vec::new();
         let terms = Terms { versions: 14..=15, ..Terms::of(Side::Node, u64::from(MAGIC)) };
         terms.answer(&proposal).encode(&mut answer, &terms, &proposal);
-        connection.send(protocol::HANDSHAKE, true, &answer);
-        connection.segment(protocol::TX_SUBMISSION);
+        connection.send(handshake::NUMBER, true, &answer);
+        connection.segment(tx_submission::NUMBER);
         connection
     }
 
@@ -74,14 +74,14 @@ impl Connection {
     }
 
     /// The bytes of the reply to a request.
-    fn ask(&mut self, request: &TxSubmissionRequest) -> Vec<u8> {
+    fn ask(&mut self, request: &tx_submission::Request) -> Vec<u8> {
         let mut message = Vec::new();
         request.encode(&mut message);
-        self.send(protocol::TX_SUBMISSION, true, &message);
+        self.send(tx_submission::NUMBER, true, &message);
         let mut reply = Vec::new();
         loop {
-            reply.extend(self.segment(protocol::TX_SUBMISSION).1);
-            if TxSubmissionReply::decode(&reply).is_ok() {
+            reply.extend(self.segment(tx_submission::NUMBER).1);
+            if tx_submission::Reply::decode(&reply).is_ok() {
                 return reply;
             }
         }
@@ -91,12 +91,12 @@ impl Connection {
     fn take(&mut self, most: usize) -> usize {
         let (mut taken, mut acknowledged) = (0, 0);
         while taken < most {
-            let request = TxSubmissionRequest::Ids { blocking: true, acknowledged, requested: 2 };
+            let request = tx_submission::Request::Ids { blocking: true, acknowledged, requested: 2 };
             let reply = self.ask(&request);
-            let Ok((TxSubmissionReply::Ids(ids), _)) = TxSubmissionReply::decode(&reply) else { return taken };
+            let Ok((tx_submission::Reply::Ids(ids), _)) = tx_submission::Reply::decode(&reply) else { return taken };
             let ids: Vec<_> = ids.iter().map(|(id, _)| *id).collect();
-            let reply = self.ask(&TxSubmissionRequest::Transactions(ids));
-            let Ok((TxSubmissionReply::Transactions(bodies), _)) = TxSubmissionReply::decode(&reply) else {
+            let reply = self.ask(&tx_submission::Request::Transactions(ids));
+            let Ok((tx_submission::Reply::Transactions(bodies), _)) = tx_submission::Reply::decode(&reply) else {
                 panic!("expected transactions")
             };
             acknowledged = bodies.len() as u16;
@@ -184,13 +184,13 @@ fn the_rest_goes_to_the_other_targets_and_a_silent_one_holds_nothing_up() {
 fn the_load_goes_on_where_a_target_begins_protocols_of_its_own() {
     let (at, node) = target(|listener| {
         let mut connection = Connection::accept(&listener);
-        for number in [protocol::CHAIN_SYNC_N2N, protocol::KEEP_ALIVE, protocol::CHAIN_SYNC_N2N] {
+        for number in [chain_sync::BETWEEN_NODES, keep_alive::NUMBER, chain_sync::BETWEEN_NODES] {
             connection.send(number, false, &[0x82, 0x00, 0x01]);
         }
         connection.take(usize::MAX)
     });
     let (records, ended) = submitted(&[at], 5, LONG);
     assert!(ended[0].error.is_none(), "{ended:?}");
-    assert_eq!(ended[0].opened, BTreeSet::from([protocol::CHAIN_SYNC_N2N, protocol::KEEP_ALIVE]));
+    assert_eq!(ended[0].opened, BTreeSet::from([chain_sync::BETWEEN_NODES, keep_alive::NUMBER]));
     assert_eq!((node.join().expect("a node"), records.len()), (5, 5));
 }

@@ -8,6 +8,9 @@ use slotmark_chain::CborBuffer;
 
 use crate::message::{Decoded, MessageError};
 
+/// The handshake's number among the mini-protocols, at both sides.
+pub const NUMBER: u16 = 0;
+
 /// A side of a node: for clients or for other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {

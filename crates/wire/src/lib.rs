@@ -8,5 +8,6 @@ pub mod ingress;
 pub mod limits;
 pub mod message;
 pub mod mux;
+pub mod protocols;
 pub mod relay;
 pub mod stream;

@@ -2,13 +2,7 @@
 //!
 //! After the network specification, and `TimeLimits.hs`, `Limits.hs` and the codecs of ouroboros-network.
 
-mod states;
-mod turns;
-
-use std::time::Duration;
-
-pub use states::PeerLimits;
-pub use turns::{ClientTurns, Overdue};
+use std::time::{Duration, Instant};
 
 /// Longest time of a handshake.
 pub const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -18,8 +12,48 @@ pub const HANDSHAKE_BYTES: usize = 5_760;
 pub const SMALL_BYTES: usize = 65_535;
 /// Bytes of a message at most where blocks or transactions are sent.
 pub const LARGE_BYTES: usize = 2_500_000;
-/// Ids of transactions that may be offered and not acknowledged.
-pub const WINDOW: u16 = 10;
+/// Time of an answer that takes no look at the chain.
+pub(crate) const SHORT: Duration = Duration::from_secs(10);
+/// Time of an answer that does.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// Something that a peer has not sent in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no {what} within {limit:?}")]
+pub struct Overdue {
+    /// A noun.
+    pub what: &'static str,
+    /// The time that there was for it.
+    pub limit: Duration,
+}
+
+/// Refuses something that has been waited for since a moment, where that is too long.
+pub(crate) fn overdue(since: Option<Instant>, now: Instant, what: &'static str, limit: Option<Duration>) -> Result<(), Overdue> {
+    match (since, limit) {
+        (Some(since), Some(limit)) if now.saturating_duration_since(since) > limit => Err(Overdue { what, limit }),
+        _ => Ok(()),
+    }
+}
+
+/// A moment by which an answer must have come, and the answer; None where none is due.
+pub(crate) type Due = Option<(Instant, &'static str)>;
+
+/// An answer that is due so long after now.
+pub(crate) fn due(now: Instant, limit: Duration, what: &'static str) -> Due {
+    Some((now + limit, what))
+}
+
+/// Refuses a message that was not asked for.
+pub(crate) fn unasked(what: &str) -> Result<(), String> {
+    Err(format!("{what} that was not asked for"))
+}
+
+/// The rules for one peer.
+pub(crate) struct PeerRules {
+    /// True where it may leave its chain as it is for as long as it likes.
+    pub(crate) trustable: bool,
+    pub(crate) limits: TimeLimits,
+}
 
 /// Time limits of a client in each state in which it is the client's turn.
 ///
@@ -62,5 +96,46 @@ impl TimeLimits {
     pub fn tick(&self) -> Duration {
         let all = [Some(self.handshake), Some(self.segment), Some(self.first_message), self.chain_sync_idle, Some(self.keep_alive)];
         all.into_iter().flatten().min().unwrap_or_default().clamp(Duration::from_millis(1), Duration::from_secs(1))
+    }
+}
+
+/// Since when a peer's next bytes are waited for.
+#[derive(Debug, Default)]
+pub struct Arrivals {
+    segment: Option<Instant>,
+    first_message: Option<Instant>,
+}
+
+impl Arrivals {
+    /// From now on, a message of any protocol is due.
+    pub fn expect_message(&mut self, now: Instant) {
+        self.first_message = Some(now);
+    }
+
+    /// Notes that a message of any protocol, or a part of one, came.
+    pub fn message(&mut self) {
+        self.first_message = None;
+    }
+
+    /// Notes the time since when a part of a segment is here; None where none is.
+    pub fn segment(&mut self, since: Option<Instant>) {
+        self.segment = since;
+    }
+
+    /// Checks the segment alone, all that is limited for clients of a local socket.
+    ///
+    /// # Errors
+    /// It is overdue.
+    pub fn check_segment(&self, now: Instant, limits: &TimeLimits) -> Result<(), Overdue> {
+        overdue(self.segment, now, "end of a segment", Some(limits.segment))
+    }
+
+    /// Checks that nothing is overdue.
+    ///
+    /// # Errors
+    /// Something is.
+    pub fn check(&self, now: Instant, limits: &TimeLimits) -> Result<(), Overdue> {
+        self.check_segment(now, limits)?;
+        overdue(self.first_message, now, "message after the handshake", Some(limits.first_message))
     }
 }

@@ -12,30 +12,6 @@ pub const HEADER_BYTES: usize = 8;
 /// The largest payload that cardano-node sends over a socket.
 pub const MAX_SENT: usize = 12_288;
 
-/// The mini-protocols that this crate supports or has the number of, by number.
-pub mod protocol {
-    /// Handshake, on both sides.
-    pub const HANDSHAKE: u16 = 0;
-    /// Node-to-node chain-sync (headers).
-    pub const CHAIN_SYNC_N2N: u16 = 2;
-    /// Block-fetch.
-    pub const BLOCK_FETCH: u16 = 3;
-    /// Transaction submission between nodes.
-    pub const TX_SUBMISSION: u16 = 4;
-    /// Node-to-client chain-sync (blocks).
-    pub const CHAIN_SYNC_N2C: u16 = 5;
-    /// Local transaction submission.
-    pub const LOCAL_TX_SUBMISSION: u16 = 6;
-    /// Local state query.
-    pub const LOCAL_STATE_QUERY: u16 = 7;
-    /// Keep-alive.
-    pub const KEEP_ALIVE: u16 = 8;
-    /// Local transaction monitor.
-    pub const LOCAL_TX_MONITOR: u16 = 9;
-    /// Peer sharing.
-    pub const PEER_SHARING: u16 = 10;
-}
-
 /// A segment's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -191,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_header_is_the_specified_bytes() {
-        let header = Header { protocol: protocol::CHAIN_SYNC_N2C, from_responder: true, length: 0x0102 };
+        let header = Header { protocol: crate::protocols::chain_sync::WITH_CLIENTS, from_responder: true, length: 0x0102 };
         assert_eq!(header.encode(), [0, 0, 0, 0, 0x80, 5, 1, 2]);
         assert_eq!(Header::decode(&header.encode()), Some(header));
         assert_eq!(Header::decode(&[0; 7]), None);

@@ -13,9 +13,9 @@ use slotmark_server::framing::FramedChain;
 use slotmark_server::{Config, Pace, Server};
 use slotmark_synth::{Recipe, Workload, forge};
 use slotmark_wire::client::{Client, ClientError, decode_wire_header};
-use slotmark_wire::handshake::{Side, Terms};
-use slotmark_wire::message::ChainSyncRequest;
-use slotmark_wire::mux::{Header, frame, protocol};
+use slotmark_wire::handshake::{self, Side, Terms};
+use slotmark_wire::mux::{Header, frame};
+use slotmark_wire::protocols::chain_sync;
 use slotmark_wire::relay::{Account, Announced, Event, Mode, Relay, Route};
 use tempfile::TempDir;
 
@@ -170,9 +170,9 @@ fn pipelined_requests_that_wait_at_the_tip_are_all_answered() {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let (mut wire, mut proposal, mut intersect) = (Vec::new(), Vec::new(), Vec::new());
     Terms::of(Side::Client, MAGIC).proposal().encode(&mut proposal, Side::Client);
-    frame(&mut wire, protocol::HANDSHAKE, false, &[&proposal]);
-    ChainSyncRequest::FindIntersect(vec![Point::Origin]).encode(&mut intersect);
-    frame(&mut wire, protocol::CHAIN_SYNC_N2C, false, &[&intersect, &[0x81, 0x00].repeat(ASKED)]);
+    frame(&mut wire, handshake::NUMBER, false, &[&proposal]);
+    chain_sync::Request::FindIntersect(vec![Point::Origin]).encode(&mut intersect);
+    frame(&mut wire, chain_sync::WITH_CLIENTS, false, &[&intersect, &[0x81, 0x00].repeat(ASKED)]);
     stream.write_all(&wire).unwrap();
     let (mut chain_sync, mut replies, mut waits) = (Vec::new(), 0, 0);
     while replies < ASKED {
@@ -181,7 +181,7 @@ fn pipelined_requests_that_wait_at_the_tip_are_all_answered() {
         let header = Header::decode(&header).unwrap();
         let mut payload = vec![0; usize::from(header.length)];
         stream.read_exact(&mut payload).unwrap();
-        if header.protocol == protocol::CHAIN_SYNC_N2C {
+        if header.protocol == chain_sync::WITH_CLIENTS {
             chain_sync.extend(payload);
         }
         loop {

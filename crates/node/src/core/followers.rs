@@ -3,7 +3,7 @@
 use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_tracelog::{Peer, Point as LogPoint, Tip as LogTip, forms};
 use slotmark_wire::follower::{Follower, Reply, Source};
-use slotmark_wire::message::{ChainSyncRequest, Message};
+use slotmark_wire::protocols::chain_sync;
 
 use super::Core;
 use crate::chaindb::{ORIGIN, Switch, hash_of, slot_of};
@@ -24,11 +24,11 @@ struct Served<'c> {
 
 impl Source for Served<'_> {
     type Place = Point;
-    type Block = Message;
+    type Block = chain_sync::Message;
     /// The block has just been forgotten, or can't be read: the follower's request waits.
     type Error = ();
 
-    fn after(&self, at: Point) -> Result<Option<(Message, Point)>, ()> {
+    fn after(&self, at: Point) -> Result<Option<(chain_sync::Message, Point)>, ()> {
         match self.core.next_after(&at, !self.is_local) {
             None => Ok(None),
             Some(next) => self.core.forward(&next, self.is_local).map(Some).ok_or(()),
@@ -37,26 +37,26 @@ impl Source for Served<'_> {
 }
 
 impl Core {
-    pub(super) fn follow(&mut self, peer: u32, request: ChainSyncRequest) -> Result<(), String> {
+    pub(super) fn follow(&mut self, peer: u32, request: chain_sync::Request) -> Result<(), String> {
         match request {
-            ChainSyncRequest::RequestNext => {
+            chain_sync::Request::RequestNext => {
                 let Some(state) = self.peers.get_mut(&peer) else { return Ok(()) };
                 state.follower.request();
                 self.serve(peer);
             }
-            ChainSyncRequest::FindIntersect(points) => {
+            chain_sync::Request::FindIntersect(points) => {
                 let found = points.into_iter().find(|point| self.is_on_chain(point));
                 let tip = self.tip();
                 let Some(state) = self.peers.get_mut(&peer) else { return Ok(()) };
                 match found {
                     Some(point) => {
                         state.follower.send_back(point);
-                        state.send(Message::IntersectFound(point, tip));
+                        state.send(chain_sync::Message::IntersectFound(point, tip));
                     }
-                    None => state.send(Message::IntersectNotFound(tip)),
+                    None => state.send(chain_sync::Message::IntersectNotFound(tip)),
                 }
             }
-            ChainSyncRequest::Done => {
+            chain_sync::Request::Done => {
                 if let Some(state) = self.peers.get_mut(&peer) {
                     state.follower = Follower::new(Point::Origin);
                 }
@@ -102,8 +102,8 @@ impl Core {
             let at = follower.at();
             let (message, is_forward) = match reply {
                 Reply::Forward(message) => (message, true),
-                Reply::Back(to) => (Message::RollBackward(to, tip), false),
-                Reply::Wait => (Message::AwaitReply, false),
+                Reply::Back(to) => (chain_sync::Message::RollBackward(to, tip), false),
+                Reply::Wait => (chain_sync::Message::AwaitReply, false),
             };
             if logged && is_forward {
                 self.log_instruction(peer, &at, tip, |log, peer, block, tip| log.line(forms::SendingHeader { peer, block, tip }));
@@ -127,13 +127,13 @@ impl Core {
         write(&self.log, Peer(peer), point, tip);
     }
 
-    fn forward(&self, next: &Next, is_local: bool) -> Option<(Message, Point)> {
+    fn forward(&self, next: &Next, is_local: bool) -> Option<(chain_sync::Message, Point)> {
         let tip = self.tip();
         let stored = |block: &StoredBlock| {
             let message = if is_local {
-                Message::RollForwardBlock(block.bytes.clone(), tip)
+                chain_sync::Message::RollForwardBlock(block.bytes.clone(), tip)
             } else {
-                Message::RollForward(block.header().into(), tip)
+                chain_sync::Message::RollForward(block.header().into(), tip)
             };
             (message, block.point())
         };
@@ -142,7 +142,7 @@ impl Core {
             Next::Entry(hash) if is_local => self.store.block(&self.db.point(hash)?).as_deref().map(stored),
             Next::Entry(hash) => {
                 let header = self.db.entry(hash)?.header.clone();
-                Some((Message::RollForward(header, tip), self.db.point(hash)?))
+                Some((chain_sync::Message::RollForward(header, tip), self.db.point(hash)?))
             }
         }
     }

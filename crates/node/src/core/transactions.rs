@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use slotmark_chain::Hash32;
 use slotmark_tracelog::{AnyTransactions, MempoolSize, Peer, Transaction, forms};
-use slotmark_wire::limits::WINDOW;
-use slotmark_wire::message::{Message, TxSubmissionRequest};
+use slotmark_wire::protocols::tx_submission::WINDOW;
+use slotmark_wire::protocols::{Message, tx_submission};
 
 use super::Core;
 use crate::error::NodeError;
@@ -38,11 +38,11 @@ pub(super) struct Offered {
 
 impl Core {
     /// A peer asks for ids or transactions.
-    pub(super) fn offering_message(&mut self, peer: u32, request: TxSubmissionRequest) -> Result<(), String> {
+    pub(super) fn offering_message(&mut self, peer: u32, request: tx_submission::Request) -> Result<(), String> {
         let Some(state) = self.peers.get_mut(&peer) else { return Ok(()) };
         let offering = &mut state.offering;
         match request {
-            TxSubmissionRequest::Ids { blocking, acknowledged, requested } => {
+            tx_submission::Request::Ids { blocking, acknowledged, requested } => {
                 let before = offering.unacknowledged.len();
                 if usize::from(acknowledged) > before {
                     return Err(format!("it acknowledged {acknowledged} transactions of {before}"));
@@ -59,13 +59,13 @@ impl Core {
                 offering.waits_for = requested;
                 self.offer(peer, !blocking);
             }
-            TxSubmissionRequest::Transactions(ids) => {
+            tx_submission::Request::Transactions(ids) => {
                 // One that is asked for again and again would make answers of any size.
                 if ids.len() > offering.unacknowledged.len() || ids.iter().any(|id| !offering.unacknowledged.contains(id)) {
                     return Err("it asked for other or more transactions than were offered".into());
                 }
                 let transactions = ids.iter().filter_map(|id| self.mempool.get(id)).map(|waiting| waiting.bytes.clone()).collect();
-                state.send(Message::Txs(transactions));
+                state.send(tx_submission::Message::Transactions(transactions));
             }
         }
         Ok(())
@@ -87,7 +87,7 @@ impl Core {
         offering.waits_for = 0;
         offering.ticket = next.last().map_or(offering.ticket, |(_, _, ticket)| *ticket);
         offering.unacknowledged.extend(next.iter().map(|(id, _, _)| *id));
-        state.send(Message::TxIds(next.into_iter().map(|(id, bytes, _)| (id, bytes)).collect()));
+        state.send(tx_submission::Message::Ids(next.into_iter().map(|(id, bytes, _)| (id, bytes)).collect()));
     }
 
     fn offer_to_all(&mut self) {
@@ -95,21 +95,21 @@ impl Core {
     }
 
     /// A peer offers ids or transactions; the inner error is what it did wrong.
-    pub(super) fn offered_message(&mut self, peer: u32, message: Message) -> Result<Result<(), String>, NodeError> {
+    pub(super) fn offered_message(&mut self, peer: u32, message: tx_submission::Message) -> Result<Result<(), String>, NodeError> {
         let Some(state) = self.peers.get_mut(&peer) else { return Ok(Ok(())) };
         match message {
-            Message::TxInit => self.ask_for_ids(peer),
-            Message::TxIds(ids) => {
+            tx_submission::Message::Init => self.ask_for_ids(peer),
+            tx_submission::Message::Ids(ids) => {
                 state.offered.ids = ids.len() as u16;
                 let wanted: Vec<Hash32> = ids.into_iter().map(|(id, _)| id).filter(|id| !self.mempool.has(id)).collect();
                 if wanted.is_empty() {
                     self.ask_for_ids(peer);
                 } else {
                     state.offered.wanted = wanted.clone();
-                    state.send(Message::TxRequest(TxSubmissionRequest::Transactions(wanted)));
+                    state.send(tx_submission::Message::Request(tx_submission::Request::Transactions(wanted)));
                 }
             }
-            Message::Txs(transactions) => {
+            tx_submission::Message::Transactions(transactions) => {
                 if transactions.len() > state.offered.wanted.len() {
                     let wanted = state.offered.wanted.len();
                     return Ok(Err(format!("it sent {} transactions, {wanted} were asked for", transactions.len())));
@@ -127,7 +127,11 @@ impl Core {
     fn ask_for_ids(&mut self, peer: u32) {
         let Some(state) = self.peers.get_mut(&peer) else { return };
         let acknowledged = std::mem::take(&mut state.offered.ids);
-        state.send(Message::TxRequest(TxSubmissionRequest::Ids { blocking: true, acknowledged, requested: WINDOW }));
+        state.send(Message::TxSubmission(tx_submission::Message::Request(tx_submission::Request::Ids {
+            blocking: true,
+            acknowledged,
+            requested: WINDOW,
+        })));
     }
 
     /// Offers a peer's transactions to the mempool, for as long as there is room; the inner error is what the peer did wrong.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use slotmark_chain::block::{body_is_proven, decode_header};
 use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_tracelog::{Peer, Point as LogPoint, SelectView, forms};
-use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, Message};
+use slotmark_wire::protocols::{block_fetch, chain_sync};
 
 use super::{Core, PeerState};
 use crate::chaindb::{Adopted, ChainDb, HeaderFault, ORIGIN, Selection, View, hash_of};
@@ -71,24 +71,24 @@ impl PeerState {
 }
 
 impl Core {
-    pub(super) fn upstream_message(&mut self, peer: u32, message: Message) -> Result<(), String> {
+    pub(super) fn upstream_message(&mut self, peer: u32, message: chain_sync::Message) -> Result<(), String> {
         let Some(upstream) = self.upstream_mut(peer) else { return Ok(()) };
         match message {
-            Message::IntersectFound(point, tip) => {
+            chain_sync::Message::IntersectFound(point, tip) => {
                 (upstream.tip, upstream.candidate) = (tip, Some(hash_of(&point)));
                 if self.db.point(&hash_of(&point)) != Some(point) {
                     return Err(format!("an intersection that was not asked for, {point}"));
                 }
                 self.ask_for_headers(peer);
             }
-            Message::IntersectNotFound(_) => upstream.unmatched = Some(Instant::now()),
-            Message::RollForward(header, tip) => {
+            chain_sync::Message::IntersectNotFound(_) => upstream.unmatched = Some(Instant::now()),
+            chain_sync::Message::RollForward(header, tip) => {
                 upstream.tip = tip;
                 upstream.requests = upstream.requests.saturating_sub(1);
                 upstream.held.push_back(Instruction::Forward(header));
                 return self.look_at_headers(peer);
             }
-            Message::RollBackward(point, tip) => {
+            chain_sync::Message::RollBackward(point, tip) => {
                 upstream.tip = tip;
                 upstream.requests = upstream.requests.saturating_sub(1);
                 upstream.held.push_back(Instruction::Back(point));
@@ -106,7 +106,7 @@ impl Core {
             let Some(upstream) = &mut peer.upstream else { continue };
             if upstream.unmatched.is_some_and(|since| since.elapsed() > INTERSECT_EVERY) {
                 upstream.unmatched = None;
-                peer.send(Message::ChainSync(ChainSyncRequest::FindIntersect(points.clone())));
+                peer.send(chain_sync::Message::Request(chain_sync::Request::FindIntersect(points.clone())));
             }
         }
     }
@@ -195,7 +195,7 @@ impl Core {
             let more = target - upstream.requests;
             upstream.requests = target;
             for _ in 0..more {
-                state.send(Message::ChainSync(ChainSyncRequest::RequestNext));
+                state.send(chain_sync::Message::Request(chain_sync::Request::RequestNext));
             }
         }
     }
@@ -266,7 +266,7 @@ impl Core {
                 self.in_flight.insert(*hash, peer);
             }
             if let Some(state) = self.peers.get_mut(&peer) {
-                state.send(Message::BlockFetch(BlockFetchRequest::Range(from, to_point)));
+                state.send(block_fetch::Message::Request(block_fetch::Request::Range(from, to_point)));
                 if let Some(upstream) = &mut state.upstream {
                     upstream.expected.extend(range.into_iter().map(Some));
                     upstream.expected.push_back(None);

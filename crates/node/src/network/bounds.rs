@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest, Message};
+use slotmark_wire::protocols::{Message, keep_alive};
 
 use crate::options::Run;
 
@@ -135,13 +135,10 @@ impl Turn {
         if self.messages > bounds.messages {
             return Err(format!("more than {} messages at once", bounds.messages));
         }
-        match message {
-            Message::ChainSync(ChainSyncRequest::Done)
-            | Message::BlockFetch(BlockFetchRequest::Done)
-            | Message::KeepAlive(KeepAliveRequest::Done)
-            | Message::TxDone => self.ends += 1,
-            Message::KeepAlive(KeepAliveRequest::Ping(_)) => self.pings += 1,
-            _ => {}
+        if message.is_done() {
+            self.ends += 1;
+        } else if let Message::KeepAlive(keep_alive::Message::Request(_)) = message {
+            self.pings += 1;
         }
         if self.ends > bounds.ends {
             return Err("protocols that end and begin without a pause".into());
@@ -155,6 +152,8 @@ impl Turn {
 
 #[cfg(test)]
 mod tests {
+    use slotmark_wire::protocols::chain_sync;
+
     use super::*;
 
     const BOUNDS: Bounds = Bounds {
@@ -186,8 +185,11 @@ mod tests {
 
     #[test]
     fn what_comes_at_once_is_bounded() {
-        let ping = Message::KeepAlive(KeepAliveRequest::Ping(1));
-        let (next, done) = (Message::ChainSync(ChainSyncRequest::RequestNext), Message::ChainSync(ChainSyncRequest::Done));
+        let ping = Message::KeepAlive(keep_alive::Message::Request(keep_alive::Request::Ping(1)));
+        let (next, done) = (
+            Message::ChainSync(chain_sync::Message::Request(chain_sync::Request::RequestNext)),
+            Message::ChainSync(chain_sync::Message::Request(chain_sync::Request::Done)),
+        );
         for (message, allowed) in [(ping, 1), (next, 5), (done, 2)] {
             let mut turn = Turn::default();
             assert!((0..allowed).all(|_| turn.note(&message, &BOUNDS).is_ok()));

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use slotmark_chain::Point;
 use slotmark_tracelog::{Peer, forms};
-use slotmark_wire::handshake::{Answer, FINAL_VERSIONS, Proposal, Side, Stated, Terms};
+use slotmark_wire::handshake::{self, Answer, FINAL_VERSIONS, Proposal, Side, Stated, Terms};
 use slotmark_wire::ingress::Ingress;
-use slotmark_wire::limits::{self, PeerLimits, TimeLimits};
-use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest, Local, Message, MessageError, length};
-use slotmark_wire::mux::{Header, Received, frame, protocol};
+use slotmark_wire::limits::{self, TimeLimits};
+use slotmark_wire::message::{MessageError, length};
+use slotmark_wire::mux::{Header, Received, frame};
+use slotmark_wire::protocols::{Message, PeerLimits, block_fetch, chain_sync, keep_alive, local_state_query};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -58,7 +59,7 @@ pub(super) async fn run(
     // Its pair of addresses need not rest when it ends: both sides may want to connect again.
     let _ = stream.set_zero_linger();
     let (reader, writer) = stream.into_split();
-    let (outbox, writing) = Outbox::start(writer, false);
+    let (outbox, writing) = Outbox::start(writer, Side::Node);
     let (commands, received) = unbounded_channel();
     let peer = network.next_id();
     network.log.connected(peer, format!("{own} {address}"));
@@ -70,7 +71,7 @@ pub(super) async fn run(
     let times = TimeLimits { chain_sync_idle: network.chain_sync_idle, ..TimeLimits::default() };
     let mut limits = PeerLimits::new(neighbour.unwrap_or(false), times);
     if network.bounds.is_strict && !is_client && origin == Origin::Accepted {
-        limits.turns().expect_message(Instant::now());
+        limits.arrivals().expect_message(Instant::now());
     }
     connection.limits = Some(limits);
     connection.may_answer = is_client;
@@ -91,7 +92,7 @@ pub(super) async fn serve_local(network: Rc<Network>, mut stream: UnixStream) {
         return;
     }
     let (reader, writer) = stream.into_split();
-    let (outbox, writing) = Outbox::start(writer, true);
+    let (outbox, writing) = Outbox::start(writer, Side::Client);
     let (commands, received) = unbounded_channel();
     let peer = network.next_id();
     network.events.send(Rank::First, Event::Connected(Connected { peer, commands, is_client: false, is_local: true }));
@@ -110,7 +111,7 @@ async fn message_of_handshake(stream: &mut (impl AsyncRead + Unpin), inbox: &mut
     let mut message = Vec::new();
     loop {
         while let Some((header, payload)) = inbox.payload() {
-            if header.protocol != protocol::HANDSHAKE {
+            if header.protocol != handshake::NUMBER {
                 return Err("something else than a handshake".into());
             }
             message.extend(payload);
@@ -131,7 +132,7 @@ async fn message_of_handshake(stream: &mut (impl AsyncRead + Unpin), inbox: &mut
 
 async fn send(stream: &mut (impl AsyncWrite + Unpin), from_responder: bool, message: &[u8]) -> Result<(), String> {
     let mut wire = Vec::new();
-    frame(&mut wire, protocol::HANDSHAKE, from_responder, &[message]);
+    frame(&mut wire, handshake::NUMBER, from_responder, &[message]);
     stream.write_all(&wire).await.map_err(|error| error.to_string())
 }
 
@@ -215,7 +216,7 @@ struct Connection {
     held: u32,
     /// True while a query of a local client has no answer; a query that waits as requests for headers do is the held one.
     asks: bool,
-    held_query: Option<Local>,
+    held_query: Option<local_state_query::Message>,
     /// Ranges of blocks for the task that sends them, and what ends it.
     ranges: Option<(UnboundedSender<(Point, Point)>, tokio::task::AbortHandle)>,
     pinged: Option<Instant>,
@@ -278,7 +279,7 @@ impl Connection {
                     Err(error) => return Err(error.to_string()),
                 },
                 command = commands.recv() => match command {
-                    Some(Command::Send(message)) => self.send(&message),
+                    Some(Command::Send(message)) => self.send(message),
                     Some(Command::Close(why)) => return Err(why),
                     None => return Ok(()),
                 },
@@ -286,7 +287,7 @@ impl Connection {
                 _ = ticks.tick() => {
                     let now = Instant::now();
                     if let Some(limits) = &mut self.limits {
-                        limits.turns().segment(unfinished);
+                        limits.arrivals().segment(unfinished);
                         limits.check(now)?;
                         if self.outbox.queued() > self.network.bounds.unread_bytes {
                             return Err("it does not read what it asked for".into());
@@ -296,7 +297,7 @@ impl Connection {
                         next_ping = now + PING_EVERY;
                         self.cookie = self.cookie.wrapping_add(1);
                         self.pinged = Some(now);
-                        self.send(&Message::KeepAlive(KeepAliveRequest::Ping(self.cookie)));
+                        self.send(keep_alive::Message::Request(keep_alive::Request::Ping(self.cookie)).into());
                     }
                     self.let_go();
                 }
@@ -304,24 +305,28 @@ impl Connection {
         }
     }
 
-    fn send(&mut self, message: &Message) {
+    fn send(&mut self, message: Message) {
         if let Some(limits) = &mut self.limits {
-            limits.sent(message, Instant::now());
+            limits.sent(&message, Instant::now());
         }
-        self.asks &= !matches!(message, Message::Local(Local::Answer(_)));
-        self.outbox.send(message);
+        self.asks &= !matches!(message, Message::LocalStateQuery(local_state_query::Message::Answer(_)));
+        self.outbox.send(&message);
         match message {
-            Message::RollForward(..) | Message::RollForwardBlock(..) | Message::RollBackward(..) => {
+            Message::ChainSync(chain_sync::Message::RollForward(..))
+            | Message::ChainSync(chain_sync::Message::RollForwardBlock(..))
+            | Message::ChainSync(chain_sync::Message::RollBackward(..)) => {
                 self.at_core = self.at_core.saturating_sub(1);
                 self.let_go();
             }
-            Message::IntersectFound(..) | Message::IntersectNotFound(_) => self.intersecting = false,
+            Message::ChainSync(chain_sync::Message::IntersectFound(..)) | Message::ChainSync(chain_sync::Message::IntersectNotFound(_)) => {
+                self.intersecting = false
+            }
             _ => {}
         }
     }
 
-    fn tell(&self, message: Message) {
-        self.network.events.send(self.rank, Event::Message(self.peer, message));
+    fn tell(&self, message: impl Into<Message>) {
+        self.network.events.send(self.rank, Event::Message(self.peer, message.into()));
     }
 
     /// Returns whether a further request for a header has to wait.
@@ -334,23 +339,22 @@ impl Connection {
         if self.outbox.queued() < FULL_BYTES
             && let Some(query) = self.held_query.take()
         {
-            self.tell(Message::Local(query));
+            self.tell(query);
         }
         while self.held > 0 && !self.is_busy() {
             self.held -= 1;
             self.at_core = self.at_core.saturating_add(1);
-            self.tell(Message::ChainSync(ChainSyncRequest::RequestNext));
+            self.tell(chain_sync::Message::Request(chain_sync::Request::RequestNext));
         }
     }
 
+    /// Returns the side of the node that the connection is at.
+    fn side(&self) -> Side {
+        if self.limits.is_some() { Side::Node } else { Side::Client }
+    }
+
     fn payload(&mut self, header: Header, payload: &[u8]) -> Result<(), String> {
-        let spoken = match header.protocol {
-            protocol::CHAIN_SYNC_N2N | protocol::BLOCK_FETCH | protocol::TX_SUBMISSION | protocol::KEEP_ALIVE => self.limits.is_some(),
-            protocol::CHAIN_SYNC_N2C | protocol::LOCAL_TX_SUBMISSION | protocol::LOCAL_STATE_QUERY | protocol::LOCAL_TX_MONITOR => {
-                self.limits.is_none()
-            }
-            _ => false,
-        };
+        let spoken = Message::is_spoken(self.side(), header.protocol);
         if !spoken || !(if header.from_responder { self.may_answer } else { self.may_ask }) {
             let side = if header.from_responder { "responder" } else { "initiator" };
             return Err(format!("a segment of protocol {} from its {side}, which is not spoken here", header.protocol));
@@ -364,7 +368,7 @@ impl Connection {
             while let Some(bytes) = length(&held.bytes()[at..]).map_err(malformed)? {
                 self.check_size(header, bytes)?;
                 let message = &held.bytes()[at..at + bytes];
-                let message = Message::decode(header.protocol, header.from_responder, message).map_err(malformed)?;
+                let message = Message::decode(self.side(), header.protocol, header.from_responder, message).map_err(malformed)?;
                 at += bytes;
                 self.message(message)?;
             }
@@ -390,29 +394,31 @@ impl Connection {
             self.turn.note(&message, &bounds)?;
         }
         match message {
-            Message::ChainSync(ChainSyncRequest::RequestNext) => {
+            Message::ChainSync(chain_sync::Message::Request(chain_sync::Request::RequestNext)) => {
                 if self.limits.is_some() && self.held.saturating_add(self.at_core) >= bounds.pipelined {
                     return Err(format!("more than {} requests for headers without waiting for answers", bounds.pipelined));
                 }
                 self.held += 1;
                 self.let_go();
             }
-            Message::ChainSync(ChainSyncRequest::FindIntersect(_)) if std::mem::replace(&mut self.intersecting, true) => {
+            Message::ChainSync(chain_sync::Message::Request(chain_sync::Request::FindIntersect(_)))
+                if std::mem::replace(&mut self.intersecting, true) =>
+            {
                 return Err("a request for an intersection before the answer to the last".into());
             }
-            Message::ChainSync(ChainSyncRequest::Done) => {
+            Message::ChainSync(chain_sync::Message::Request(chain_sync::Request::Done)) => {
                 (self.held, self.at_core) = (0, 0);
-                self.tell(Message::ChainSync(ChainSyncRequest::Done));
+                self.tell(chain_sync::Message::Request(chain_sync::Request::Done));
             }
-            Message::Local(local) if self.asks && local.protocol() == protocol::LOCAL_STATE_QUERY => {
+            Message::LocalStateQuery(_) if self.asks => {
                 return Err("a message of state queries before the answer of a query".into());
             }
-            Message::Local(query @ Local::Query(_)) => {
+            Message::LocalStateQuery(query @ local_state_query::Message::Query(_)) => {
                 self.asks = true;
                 self.held_query = Some(query);
                 self.let_go();
             }
-            Message::BlockFetch(BlockFetchRequest::Range(from, to)) => {
+            Message::BlockFetch(block_fetch::Message::Request(block_fetch::Request::Range(from, to))) => {
                 if self.limits.is_some() && self.unanswered_ranges.get() >= bounds.ranges {
                     return Err(format!("more than {} requests for blocks without waiting for answers", bounds.ranges));
                 }
@@ -425,10 +431,12 @@ impl Connection {
                 });
                 let _ = ranges.send((from, to));
             }
-            Message::BlockFetch(BlockFetchRequest::Done) => {}
-            Message::KeepAlive(KeepAliveRequest::Ping(cookie)) => self.send(&Message::Alive(cookie)),
-            Message::KeepAlive(KeepAliveRequest::Done) => {}
-            Message::Alive(_) => {
+            Message::BlockFetch(block_fetch::Message::Request(block_fetch::Request::Done)) => {}
+            Message::KeepAlive(keep_alive::Message::Request(keep_alive::Request::Ping(cookie))) => {
+                self.send(keep_alive::Message::Alive(cookie).into())
+            }
+            Message::KeepAlive(keep_alive::Message::Request(keep_alive::Request::Done)) => {}
+            Message::KeepAlive(keep_alive::Message::Alive(_)) => {
                 if let Some(pinged) = self.pinged.take() {
                     self.network.events.send(self.rank, Event::Rtt(self.peer, pinged.elapsed()));
                 }
@@ -452,10 +460,10 @@ async fn send_blocks(
         // A range is looked for in the whole chain: others have their turn first.
         tokio::task::yield_now().await;
         let Some(points) = network.store.range(&from, &to) else {
-            outbox.send(&Message::NoBlocks);
+            outbox.send(&Message::BlockFetch(block_fetch::Message::NoBlocks));
             continue;
         };
-        outbox.send(&Message::StartBatch);
+        outbox.send(&Message::BlockFetch(block_fetch::Message::StartBatch));
         for point in points {
             while outbox.queued() >= FULL_BYTES {
                 outbox.drained().await;
@@ -465,8 +473,8 @@ async fn send_blocks(
             let mut hash = [0; 64];
             slotmark_tracelog::hex(&block.hash, &mut hash);
             network.log.line(forms::SendBlock { peer: Peer(peer), block: &hash[..] });
-            outbox.send(&Message::Block(Arc::clone(&block.bytes)));
+            outbox.send(&Message::BlockFetch(block_fetch::Message::Block(Arc::clone(&block.bytes))));
         }
-        outbox.send(&Message::BatchDone);
+        outbox.send(&Message::BlockFetch(block_fetch::Message::BatchDone));
     }
 }

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use slotmark_wire::message::Message;
+use slotmark_wire::handshake::Side;
 use slotmark_wire::mux::{Header, MAX_SENT};
+use slotmark_wire::protocols::Message;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -19,14 +20,14 @@ pub(super) struct Outbox {
     messages: UnboundedSender<(u16, bool, Vec<u8>)>,
     queued: Rc<AtomicUsize>,
     drained: Rc<Notify>,
-    is_local: bool,
+    side: Side,
 }
 
 impl Outbox {
     /// Sends messages to `socket` from a task that ends with the last copy.
-    pub(super) fn start(socket: impl AsyncWrite + Unpin + 'static, is_local: bool) -> (Self, tokio::task::AbortHandle) {
+    pub(super) fn start(socket: impl AsyncWrite + Unpin + 'static, side: Side) -> (Self, tokio::task::AbortHandle) {
         let (messages, receiver) = unbounded_channel();
-        let outbox = Self { messages, queued: Rc::default(), drained: Rc::default(), is_local };
+        let outbox = Self { messages, queued: Rc::default(), drained: Rc::default(), side };
         let (queued, drained) = (Rc::clone(&outbox.queued), Rc::clone(&outbox.drained));
         let task = tokio::task::spawn_local(write(socket, receiver, queued, drained));
         (outbox, task.abort_handle())
@@ -36,10 +37,7 @@ impl Outbox {
     pub(super) fn send(&self, message: &Message) {
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
-        let (mut protocol, from_responder) = message.place();
-        if self.is_local && protocol == slotmark_wire::mux::protocol::CHAIN_SYNC_N2N {
-            protocol = slotmark_wire::mux::protocol::CHAIN_SYNC_N2C;
-        }
+        let (protocol, from_responder) = (message.number(self.side), message.is_from_responder());
         self.queued.fetch_add(bytes.len(), Ordering::Relaxed);
         // Where the task has ended, so does the connection.
         let _ = self.messages.send((protocol, from_responder, bytes));

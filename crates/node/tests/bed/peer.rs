@@ -5,8 +5,9 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use slotmark_chain::{Point, Tip};
-use slotmark_wire::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest};
-use slotmark_wire::mux::{Segments, frame, protocol};
+use slotmark_wire::handshake;
+use slotmark_wire::mux::{Segments, frame};
+use slotmark_wire::protocols::{block_fetch, chain_sync, keep_alive};
 
 use super::{Bed, DEADLINE};
 
@@ -30,8 +31,8 @@ impl Peer {
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         let mut peer = Self { stream, segments: Segments::default(), begun: HashMap::new() };
         let (number, _) = peer.next().expect("a proposal");
-        assert_eq!(number, protocol::HANDSHAKE);
-        peer.send(protocol::HANDSHAKE, &[0x83, 1, version, 0x84, 0x18, magic, 0xf4, 0, 0xf4]);
+        assert_eq!(number, handshake::NUMBER);
+        peer.send(handshake::NUMBER, &[0x83, 1, version, 0x84, 0x18, magic, 0xf4, 0, 0xf4]);
         peer
     }
 
@@ -79,18 +80,18 @@ impl Peer {
         while let Some((number, message)) = self.next() {
             let mut reply = Vec::new();
             match number {
-                protocol::CHAIN_SYNC_N2N => match ChainSyncRequest::decode(&message).unwrap().0 {
-                    ChainSyncRequest::FindIntersect(_) => ChainSyncReply::IntersectFound(Point::Origin).encode(&mut reply, &tip),
-                    ChainSyncRequest::RequestNext => match announced.next() {
+                chain_sync::BETWEEN_NODES => match chain_sync::Request::decode(&message).unwrap().0 {
+                    chain_sync::Request::FindIntersect(_) => chain_sync::Reply::IntersectFound(Point::Origin).encode(&mut reply, &tip),
+                    chain_sync::Request::RequestNext => match announced.next() {
                         Some((header, block)) => reply = roll_forward(header.span.of(block), &tip),
                         None if std::mem::replace(&mut waits, true) => {}
-                        None => ChainSyncReply::AwaitReply.encode(&mut reply, &tip),
+                        None => chain_sync::Reply::AwaitReply.encode(&mut reply, &tip),
                     },
-                    ChainSyncRequest::Done => {}
+                    chain_sync::Request::Done => {}
                 },
-                protocol::BLOCK_FETCH => {
-                    let BlockFetchRequest::Range(Point::Block { hash: from, .. }, Point::Block { hash: to, .. }) =
-                        BlockFetchRequest::decode(&message).unwrap().0
+                block_fetch::NUMBER => {
+                    let block_fetch::Request::Range(Point::Block { hash: from, .. }, Point::Block { hash: to, .. }) =
+                        block_fetch::Request::decode(&message).unwrap().0
                     else {
                         panic!("a range of blocks")
                     };
@@ -102,7 +103,7 @@ impl Peer {
                     }
                     reply = vec![0x81, 5];
                 }
-                protocol::KEEP_ALIVE => reply = [&[0x82, 1], &message[2..]].concat(),
+                keep_alive::NUMBER => reply = [&[0x82, 1], &message[2..]].concat(),
                 _ => {}
             }
             if !reply.is_empty() {

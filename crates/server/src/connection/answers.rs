@@ -7,25 +7,25 @@ impl Connection<'_> {
         let terms = Terms::of(self.side, self.magic);
         let (answer, mut message) = (terms.answer(proposal), Vec::new());
         answer.encode(&mut message, &terms, proposal);
-        self.reply(protocol::HANDSHAKE, &message)?;
+        self.reply(handshake::NUMBER, &message)?;
         self.flush()?;
         match answer {
             Answer::Accept(stated) => self.version = Some(stated.version),
             Answer::Refuse(why) => return Err(End::Refused(why)),
             Answer::Versions(_) => return Err(End::Queried),
         }
-        self.turns.expect_message(self.now);
+        self.arrivals.expect_message(self.now);
         Ok(())
     }
 
-    pub(super) fn chain_sync(&mut self, protocol: u16, request: ChainSyncRequest) -> Result<(), End> {
-        self.turns.chain_sync(&request).map_err(|what| End::Malformed { protocol, what: what.into() })?;
+    pub(super) fn chain_sync(&mut self, protocol: u16, request: chain_sync::Request) -> Result<(), End> {
+        self.asking.request(&request).map_err(|what| End::Malformed { protocol, what: what.into() })?;
         match request {
-            ChainSyncRequest::RequestNext => {
+            chain_sync::Request::RequestNext => {
                 self.follower.request();
                 self.answer()
             }
-            ChainSyncRequest::FindIntersect(points) => {
+            chain_sync::Request::FindIntersect(points) => {
                 let seen = self.growth.map_or(0, |growth| growth.lowest_after(0).0);
                 let found = points.iter().find_map(|point| match point {
                     Point::Origin => Some((*point, 0)),
@@ -36,18 +36,18 @@ impl Connection<'_> {
                 let reply = match found {
                     Some((point, next)) => {
                         (self.follower, self.seen) = (Follower::new(next), seen);
-                        ChainSyncReply::IntersectFound(point)
+                        chain_sync::Reply::IntersectFound(point)
                     }
-                    None => ChainSyncReply::IntersectNotFound,
+                    None => chain_sync::Reply::IntersectNotFound,
                 };
-                self.turns.intersected(self.now);
+                self.asking.intersected(self.now);
                 self.chain_sync_reply(&reply)
             }
-            ChainSyncRequest::Done if self.side == Side::Client => {
+            chain_sync::Request::Done if self.side == Side::Client => {
                 self.flush()?;
                 Err(End::Done)
             }
-            ChainSyncRequest::Done => {
+            chain_sync::Request::Done => {
                 (self.follower, self.seen) = (Follower::new(0), 0);
                 Ok(()) // block-fetch may go on
             }
@@ -77,14 +77,14 @@ impl Connection<'_> {
             match reply {
                 None => return Ok(()),
                 // The server's turn, for ever on a chain that doesn't grow.
-                Some(Reply::Wait) => return self.chain_sync_reply(&ChainSyncReply::AwaitReply),
+                Some(Reply::Wait) => return self.chain_sync_reply(&chain_sync::Reply::AwaitReply),
                 Some(Reply::Back(place)) => {
-                    self.turns.answered(self.now);
+                    self.asking.answered(self.now);
                     let to = place.checked_sub(1).map_or(Point::Origin, |before| self.chain.chain().point(before));
-                    self.chain_sync_reply(&ChainSyncReply::RollBackward(to))?;
+                    self.chain_sync_reply(&chain_sync::Reply::RollBackward(to))?;
                 }
                 Some(Reply::Forward(index)) => {
-                    self.turns.answered(self.now);
+                    self.asking.answered(self.now);
                     let framing = if self.side == Side::Client { Framing::Blocks } else { Framing::Headers };
                     self.replies += 1;
                     self.send_framed(framing, index)?;
@@ -99,17 +99,17 @@ impl Connection<'_> {
         let blocks = self.growth.map_or(self.chain.chain().len(), Growth::most);
         let there = |point: &Point| chain.find(point).filter(|index| *index < blocks);
         let (Some(first), Some(last)) = (there(from), there(to)) else {
-            return self.send(&Message::NoBlocks);
+            return self.send(block_fetch::Message::NoBlocks);
         };
         if first > last {
-            return self.send(&Message::NoBlocks);
+            return self.send(block_fetch::Message::NoBlocks);
         }
-        self.send(&Message::StartBatch)?;
+        self.send(block_fetch::Message::StartBatch)?;
         for index in first..=last {
             self.replies += 1;
             self.send_framed(Framing::Bodies, index)?;
         }
-        self.send(&Message::BatchDone)
+        self.send(block_fetch::Message::BatchDone)
     }
 
     /// Sends the framed message of a block, together with those before it that are still to be sent, where they adjoin.
@@ -138,17 +138,17 @@ impl Connection<'_> {
         if self.manner.delay.is_zero() { Ok(()) } else { self.flush() }
     }
 
-    fn chain_sync_reply(&mut self, reply: &ChainSyncReply) -> Result<(), End> {
-        let protocol = if self.side == Side::Client { protocol::CHAIN_SYNC_N2C } else { protocol::CHAIN_SYNC_N2N };
+    fn chain_sync_reply(&mut self, reply: &chain_sync::Reply) -> Result<(), End> {
+        let protocol = if self.side == Side::Client { chain_sync::WITH_CLIENTS } else { chain_sync::BETWEEN_NODES };
         let mut message = Vec::new();
         reply.encode(&mut message, &self.tip()?);
         self.reply(protocol, &message)
     }
 
-    pub(super) fn send(&mut self, message: &Message) -> Result<(), End> {
-        let mut bytes = Vec::new();
+    pub(super) fn send(&mut self, message: impl Into<Message>) -> Result<(), End> {
+        let (message, mut bytes) = (message.into(), Vec::new());
         message.encode(&mut bytes);
-        self.reply(message.place().0, &bytes)
+        self.reply(message.number(self.side), &bytes)
     }
 
     fn tip(&self) -> Result<Tip, End> {

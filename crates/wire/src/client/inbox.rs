@@ -4,7 +4,8 @@ use std::io::{self, Read};
 
 use super::ClientError;
 use crate::handshake::Side;
-use crate::mux::{Header, Segments, protocol};
+use crate::mux::{Header, Segments};
+use crate::protocols::{PEER_SHARING, chain_sync, keep_alive, tx_submission};
 
 /// Bytes to ask the socket for at once.
 pub(super) const READ_BYTES: usize = 256 << 10;
@@ -119,8 +120,7 @@ fn check(header: &Header, protocol: u16, side: Side) -> Result<(), ClientError> 
         return Err(ClientError::Protocol { protocol: header.protocol, what: "a segment from the wrong direction".into() });
     }
     // A node may greet us in protocols that we don't use.
-    let greeting =
-        matches!(header.protocol, protocol::KEEP_ALIVE | protocol::TX_SUBMISSION | protocol::PEER_SHARING | protocol::CHAIN_SYNC_N2N);
+    let greeting = matches!(header.protocol, keep_alive::NUMBER | tx_submission::NUMBER | PEER_SHARING | chain_sync::BETWEEN_NODES);
     if header.protocol != protocol && !(side == Side::Node && greeting) {
         return Err(ClientError::Protocol { protocol: header.protocol, what: "an unrequested segment".into() });
     }

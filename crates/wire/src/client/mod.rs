@@ -13,10 +13,11 @@ use std::time::Duration;
 
 use slotmark_chain::Point;
 
-use crate::handshake::{Answer, Side, Terms};
+use crate::handshake::{self, Answer, Side, Terms};
 use crate::limits;
-use crate::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, MessageError};
-use crate::mux::{HEADER_BYTES, frame, protocol};
+use crate::message::MessageError;
+use crate::mux::{HEADER_BYTES, frame};
+use crate::protocols::{block_fetch, chain_sync};
 use bearer::Bearer;
 use inbox::Inbox;
 use pacer::Pacer;
@@ -111,7 +112,7 @@ impl Client {
         let mut message = Vec::new();
         Terms::of(side, magic).proposal().encode(&mut message, side);
         client.bearer.read_within(Some(limits::HANDSHAKE))?;
-        let answered = client.send(protocol::HANDSHAKE, &message).and_then(|()| client.reply(protocol::HANDSHAKE, Answer::decode, 0));
+        let answered = client.send(handshake::NUMBER, &message).and_then(|()| client.reply(handshake::NUMBER, Answer::decode, 0));
         let answer = answered.map_err(|error| client.handshake_error(error, offer.clone()))?;
         match answer {
             Answer::Accept(stated) => client.version = stated.version,
@@ -149,7 +150,7 @@ impl Client {
     }
 
     fn chain_sync(&self) -> u16 {
-        if self.side == Side::Client { protocol::CHAIN_SYNC_N2C } else { protocol::CHAIN_SYNC_N2N }
+        if self.side == Side::Client { chain_sync::WITH_CLIENTS } else { chain_sync::BETWEEN_NODES }
     }
 
     /// Intersects at a point.
@@ -158,10 +159,10 @@ impl Client {
     /// The server doesn't have it.
     pub fn find_intersection(&mut self, point: &Point) -> Result<(), ClientError> {
         let mut message = Vec::new();
-        ChainSyncRequest::FindIntersect(vec![*point]).encode(&mut message);
+        chain_sync::Request::FindIntersect(vec![*point]).encode(&mut message);
         self.send(self.chain_sync(), &message)?;
-        match self.reply(self.chain_sync(), ChainSyncReply::decode, 0)? {
-            ChainSyncReply::IntersectFound(_) => {
+        match self.reply(self.chain_sync(), chain_sync::Reply::decode, 0)? {
+            chain_sync::Reply::IntersectFound(_) => {
                 self.rolls_back = true;
                 Ok(())
             }
@@ -175,9 +176,9 @@ impl Client {
     /// The connection ends.
     pub fn tip(&mut self) -> Result<Point, ClientError> {
         let mut message = Vec::new();
-        ChainSyncRequest::FindIntersect(vec![Point::Origin]).encode(&mut message);
+        chain_sync::Request::FindIntersect(vec![Point::Origin]).encode(&mut message);
         self.send(self.chain_sync(), &message)?;
-        self.reply(self.chain_sync(), ChainSyncReply::decode_tip, 0)
+        self.reply(self.chain_sync(), chain_sync::Reply::decode_tip, 0)
     }
 
     /// Requests the next message and waits for it, at the chain's end too; node-to-client only.
@@ -209,18 +210,18 @@ impl Client {
     fn next_roll_forward(&mut self, whole: impl Fn(&[u8]) -> Result<usize, MessageOrClientError>) -> Result<Option<usize>, ClientError> {
         let protocol = self.chain_sync();
         let mut message = Vec::new();
-        ChainSyncRequest::RequestNext.encode(&mut message);
+        chain_sync::Request::RequestNext.encode(&mut message);
         self.send(protocol, &message)?;
         loop {
             let found = match self.inbox.stream() {
                 [] => Err(MessageError::Incomplete.into()),
                 message @ [0x83, 0x02, ..] => whole(message).map(Some),
-                message => match ChainSyncReply::decode(message) {
-                    Ok((ChainSyncReply::AwaitReply, taken)) => {
+                message => match chain_sync::Reply::decode(message) {
+                    Ok((chain_sync::Reply::AwaitReply, taken)) => {
                         self.inbox.take(taken);
                         continue;
                     }
-                    Ok((ChainSyncReply::RollBackward(_), taken)) => {
+                    Ok((chain_sync::Reply::RollBackward(_), taken)) => {
                         self.inbox.take(taken);
                         Ok(None)
                     }
@@ -286,13 +287,13 @@ impl Client {
             let taken = match message {
                 [] => Err(MessageOrClientError::Message(MessageError::Incomplete)),
                 [0x83, 0x02, ..] => forward(message).inspect(|_| done += 1),
-                message => match ChainSyncReply::decode(message) {
-                    Ok((ChainSyncReply::RollBackward(_), taken)) if self.rolls_back => {
+                message => match chain_sync::Reply::decode(message) {
+                    Ok((chain_sync::Reply::RollBackward(_), taken)) if self.rolls_back => {
                         self.rolls_back = false;
                         Ok(taken)
                     }
-                    Ok((ChainSyncReply::RollBackward(to), _)) => return Err(ClientError::RollBackward { to, blocks: done }),
-                    Ok((ChainSyncReply::AwaitReply, _)) => return Err(ClientError::Tip { blocks: done }),
+                    Ok((chain_sync::Reply::RollBackward(to), _)) => return Err(ClientError::RollBackward { to, blocks: done }),
+                    Ok((chain_sync::Reply::AwaitReply, _)) => return Err(ClientError::Tip { blocks: done }),
                     Ok((reply, _)) => {
                         return Err(ClientError::Protocol { protocol, what: format!("{reply:?} to a request for the next block") });
                     }
@@ -348,9 +349,9 @@ impl Client {
     /// # Errors
     /// The server hasn't all of them, or the connection ends.
     pub fn fetch(&mut self, from: &Point, to: &Point, mut each: impl FnMut(&[u8]) -> Result<(), ClientError>) -> Result<(), ClientError> {
-        let protocol = protocol::BLOCK_FETCH;
+        let protocol = block_fetch::NUMBER;
         let mut message = Vec::new();
-        BlockFetchRequest::Range(*from, *to).encode(&mut message);
+        block_fetch::Request::Range(*from, *to).encode(&mut message);
         self.send(protocol, &message)?;
         self.bearer.expect_more(true);
         let mut blocks = 0;

@@ -4,7 +4,7 @@ use slotmark_chain::block::{Era, Header};
 
 use super::ClientError;
 use crate::message::MessageError;
-use crate::mux::protocol;
+use crate::protocols::chain_sync;
 
 /// A header as chain-sync between nodes sends it.
 pub struct WireHeader<'a> {
@@ -99,7 +99,7 @@ pub(crate) fn roll_forward_header(message: &[u8]) -> Result<(WireHeader<'_>, usi
 /// It can't be decoded.
 pub fn decode_wire_header<'a>(header: &WireHeader<'a>) -> Result<Header<'a>, ClientError> {
     slotmark_chain::block::decode_header_alone(header.era, header.bytes).map_err(|error| ClientError::Protocol {
-        protocol: protocol::CHAIN_SYNC_N2N,
+        protocol: chain_sync::BETWEEN_NODES,
         what: format!("a header that can't be decoded: {error}"),
     })
 }

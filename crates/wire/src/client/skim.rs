@@ -4,8 +4,9 @@ use slotmark_chain::Point;
 
 use super::ClientError;
 use super::roll_forward::{tip_length, wrapped_head};
-use crate::message::{ChainSyncReply, MessageError};
+use crate::message::MessageError;
 use crate::mux::{Header, Segments};
+use crate::protocols::chain_sync;
 
 /// Longer than any part of a message besides the block.
 const MOST: usize = 512;
@@ -98,8 +99,8 @@ impl Skimmer {
             self.in_tail = true;
             return Ok(2 + start);
         }
-        match ChainSyncReply::decode(part)? {
-            (ChainSyncReply::RollBackward(_), taken) if self.rolls_back => {
+        match chain_sync::Reply::decode(part)? {
+            (chain_sync::Reply::RollBackward(_), taken) if self.rolls_back => {
                 self.rolls_back = false;
                 answered(None);
                 Ok(taken)
@@ -109,10 +110,12 @@ impl Skimmer {
     }
 
     fn unexpected(&self, part: &[u8], error: MessageError) -> ClientError {
-        match ChainSyncReply::decode(part) {
-            Ok((ChainSyncReply::AwaitReply, _)) => ClientError::Tip { blocks: self.blocks },
-            Ok((ChainSyncReply::RollBackward(to), _)) => ClientError::RollBackward { to, blocks: self.blocks },
-            Ok((ChainSyncReply::IntersectFound(_) | ChainSyncReply::IntersectNotFound, _)) => ClientError::NoIntersection(Point::Origin),
+        match chain_sync::Reply::decode(part) {
+            Ok((chain_sync::Reply::AwaitReply, _)) => ClientError::Tip { blocks: self.blocks },
+            Ok((chain_sync::Reply::RollBackward(to), _)) => ClientError::RollBackward { to, blocks: self.blocks },
+            Ok((chain_sync::Reply::IntersectFound(_) | chain_sync::Reply::IntersectNotFound, _)) => {
+                ClientError::NoIntersection(Point::Origin)
+            }
             Err(_) => ClientError::message(self.protocol, &error),
         }
     }

@@ -4,7 +4,7 @@ use slotmark_chain::{Decoder, Digest};
 
 use super::watch::{Times, What};
 use crate::client::{WireHeader, decode_wire_header, roll_forward_block, roll_forward_header};
-use crate::mux::protocol;
+use crate::protocols::chain_sync;
 
 /// The work that the client does on each block, as `docs/targets.md` defines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl Account {
     }
 
     fn announced(&mut self, times: &Times, awaited: bool, message: &[u8]) -> Result<Announced, String> {
-        let number = if matches!(self.mode, Mode::Raw | Mode::Decode) { protocol::CHAIN_SYNC_N2C } else { protocol::CHAIN_SYNC_N2N };
+        let number = if matches!(self.mode, Mode::Raw | Mode::Decode) { chain_sync::WITH_CLIENTS } else { chain_sync::BETWEEN_NODES };
         let (slot, hash, bytes) = match self.mode {
             Mode::Raw | Mode::Decode => {
                 let (block, _) = roll_forward_block(message).map_err(|error| error.of(number).to_string())?;

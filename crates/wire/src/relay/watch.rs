@@ -3,8 +3,9 @@
 use slotmark_chain::Point;
 
 use crate::client::{MessageOrClientError, roll_forward_block, roll_forward_header, wrapped};
-use crate::message::{ChainSyncReply, MessageError};
-use crate::mux::{Segments, protocol};
+use crate::message::MessageError;
+use crate::mux::Segments;
+use crate::protocols::{block_fetch, chain_sync};
 
 /// The most of an unfinished message that is kept: far more than a block has.
 const MOST: usize = 16 << 20;
@@ -64,11 +65,11 @@ impl Watch {
             let number = header.protocol;
             let read = match number {
                 _ if now.is_empty() => Ok(()),
-                protocol::CHAIN_SYNC_N2C | protocol::CHAIN_SYNC_N2N => {
+                chain_sync::WITH_CLIENTS | chain_sync::BETWEEN_NODES => {
                     self.chain_sync.take(now, read_ns, passed_ns);
                     self.chain_sync_messages(number, read_ns, report)
                 }
-                protocol::BLOCK_FETCH => {
+                block_fetch::NUMBER => {
                     self.block_fetch.take(now, read_ns, passed_ns);
                     self.block_fetch_messages(read_ns, report)
                 }
@@ -86,7 +87,7 @@ impl Watch {
             let bytes = self.chain_sync.bytes.as_slice();
             let length = match bytes {
                 [0x83, 0x02, ..] => {
-                    let length = if number == protocol::CHAIN_SYNC_N2C {
+                    let length = if number == chain_sync::WITH_CLIENTS {
                         roll_forward_block(bytes).map(|(_, taken)| taken)
                     } else {
                         roll_forward_header(bytes).map(|(_, taken)| taken)
@@ -100,12 +101,12 @@ impl Watch {
                         report(What::Forward { times, awaited, message: bytes[..length].to_vec() });
                     })
                 }
-                bytes => ChainSyncReply::decode(bytes).map(|(reply, length)| {
-                    self.awaiting = reply == ChainSyncReply::AwaitReply;
+                bytes => chain_sync::Reply::decode(bytes).map(|(reply, length)| {
+                    self.awaiting = reply == chain_sync::Reply::AwaitReply;
                     match reply {
-                        ChainSyncReply::AwaitReply => report(What::Await { at_ns: times.first_ns }),
-                        ChainSyncReply::RollBackward(to) => report(What::Backward { at_ns: times.first_ns, to }),
-                        ChainSyncReply::IntersectFound(_) | ChainSyncReply::IntersectNotFound => {}
+                        chain_sync::Reply::AwaitReply => report(What::Await { at_ns: times.first_ns }),
+                        chain_sync::Reply::RollBackward(to) => report(What::Backward { at_ns: times.first_ns, to }),
+                        chain_sync::Reply::IntersectFound(_) | chain_sync::Reply::IntersectNotFound => {}
                     }
                     length
                 }),
@@ -180,7 +181,7 @@ mod tests {
         message
     }
 
-    fn reply(reply: &ChainSyncReply, tip: &Tip) -> Vec<u8> {
+    fn reply(reply: &chain_sync::Reply, tip: &Tip) -> Vec<u8> {
         let mut message = Vec::new();
         reply.encode(&mut message, tip);
         message
@@ -209,10 +210,10 @@ mod tests {
             let tip = Tip { point: to, block_no: 8 };
             let mut wire = Vec::new();
             for &length in &lengths {
-                frame(&mut wire, protocol::CHAIN_SYNC_N2C, true, &[&reply(&ChainSyncReply::AwaitReply, &tip)]);
-                frame(&mut wire, protocol::KEEP_ALIVE, true, &[&[0x82, 0x01, 0x00]]);
-                frame(&mut wire, protocol::CHAIN_SYNC_N2C, true, &[&forward(length, &tip)]);
-                frame(&mut wire, protocol::CHAIN_SYNC_N2C, true, &[&forward(length, &tip), &reply(&ChainSyncReply::RollBackward(to), &tip)]);
+                frame(&mut wire, chain_sync::WITH_CLIENTS, true, &[&reply(&chain_sync::Reply::AwaitReply, &tip)]);
+                frame(&mut wire, crate::protocols::keep_alive::NUMBER, true, &[&[0x82, 0x01, 0x00]]);
+                frame(&mut wire, chain_sync::WITH_CLIENTS, true, &[&forward(length, &tip)]);
+                frame(&mut wire, chain_sync::WITH_CLIENTS, true, &[&forward(length, &tip), &reply(&chain_sync::Reply::RollBackward(to), &tip)]);
             }
             let seen = watched(&wire, &reads);
             prop_assert_eq!(seen.len(), 4 * lengths.len());
@@ -238,7 +239,7 @@ mod tests {
     fn a_message_is_stamped_by_the_reads_of_its_first_and_last_byte() {
         let tip = Tip { point: Point::Origin, block_no: 0 };
         let mut wire = Vec::new();
-        frame(&mut wire, protocol::CHAIN_SYNC_N2C, true, &[&forward(100, &tip)]);
+        frame(&mut wire, chain_sync::WITH_CLIENTS, true, &[&forward(100, &tip)]);
         let length = wire.len();
         let [What::Forward { times, .. }] = watched(&wire, &[8, 1, 50, length - 60])[..] else { panic!() };
         assert_eq!(times, Times { first_ns: 10, last_ns: 40, held_ns: 3 });
@@ -247,8 +248,8 @@ mod tests {
     #[test]
     fn what_is_no_message_ends_the_watch_with_a_reason() {
         let mut wire = Vec::new();
-        frame(&mut wire, protocol::BLOCK_FETCH, true, &[&[0x84, 0x09, 0x00]]);
-        frame(&mut wire, protocol::CHAIN_SYNC_N2C, true, &[&[0x81, 0x01]]);
+        frame(&mut wire, block_fetch::NUMBER, true, &[&[0x84, 0x09, 0x00]]);
+        frame(&mut wire, chain_sync::WITH_CLIENTS, true, &[&[0x81, 0x01]]);
         let seen = watched(&wire, &[]);
         assert!(matches!(&seen[..], [What::Unreadable { why, .. }] if why.contains("protocol 3")), "{seen:?}");
     }

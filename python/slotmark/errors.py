@@ -23,6 +23,10 @@ class RunError(SlotmarkError):
     """A run folder that is missing, damaged, or of another schema version."""
 
 
+class RoomError(RunError):
+    """What is computed of a run fits neither in the memory that it may use nor in the temporary folder."""
+
+
 class StoreError(SlotmarkError):
     """An object store that can't be reached or refuses, or an answer of one that isn't what was asked for."""
 

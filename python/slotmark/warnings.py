@@ -44,6 +44,7 @@ KINDS = (
     "target_failed",
     "thin_quantiles",
     "two_processes",
+    "unexplained",
     "unmatched",
 )
 """The kinds that are constructed here. A bench has more, by its catalogue."""
@@ -93,6 +94,14 @@ def few_rounds(rounds: int) -> Warning:
         "few_rounds",
         f"{counted(rounds, 'round')} are not enough to separate a difference from noise: no verdict is given below "
         f"{ENOUGH_ROUNDS}. Run again with --rounds {SHOWING_ROUNDS}.",
+    )
+
+
+def unexplained(why: str) -> Warning:
+    """A comparison whose differences couldn't be attributed: all of its figures are there."""
+    return Warning(
+        "unexplained",
+        f"Where differences come from is not in this comparison; its figures and verdicts don't depend on that. {why}",
     )
 
 

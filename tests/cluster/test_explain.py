@@ -4,6 +4,7 @@ import io
 from itertools import pairwise
 from pathlib import Path
 
+import duckdb
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
@@ -18,7 +19,9 @@ from slotmark.compare.attribution import Attribution, Explained
 from slotmark.compare.explain import explain
 from slotmark.compare.results.explanation import Explanation
 from slotmark.compare.worst_samples import worst_samples
+from slotmark.errors import RoomError
 from slotmark.metrics import Analysis
+from slotmark.metrics.database import Database
 from slotmark.report import comparison_document, print_document
 from slotmark.report.renderers.markdown import markdown
 from slotmark.run import Run
@@ -92,6 +95,31 @@ def test_paths_lead_from_the_forger_to_the_host_and_go_where_the_block_was_first
         assert ends[-1][1] == host
         assert all(before[1] == after[0] for before, after in pairwise(ends))
         assert all(first[block, to] == sender for sender, to in ends)
+
+
+def test_a_comparison_without_room_for_causes_has_all_its_figures_and_says_so(
+    usual: Run, slower: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = compare([usual, slower])
+    assert not {"unexplained"} & {one.kind for one in whole.all_warnings}
+    assert any(isinstance(detail, Attribution) for detail in whole.details)
+
+    def make(self: Database, name: str, sql: str) -> None:
+        if name == "adoption_stages":
+            raise duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate data (350.0 MiB/350.0 MiB used)")
+        made(self, name, sql)
+
+    made = Database.make
+    monkeypatch.setattr(Database, "make", make)
+    found = compare([usual, slower])
+    assert found.rows == whole.rows
+    assert found.decision == whole.decision
+    assert not any(isinstance(detail, Attribution) for detail in found.details)
+    (warning,) = (one for one in found.all_warnings if one.kind == "unexplained")
+    assert str(usual.path) in warning.text or str(slower.path) in warning.text
+    assert "Where differences come from is not in this comparison" in markdown(comparison_document(found))
+    with pytest.raises(RoomError, match="can't compute"):
+        explain(usual, slower)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 import msgspec
 
 from slotmark.compare.attributing import attributions
+from slotmark.compare.attribution import Attribution
 from slotmark.compare.clocks import doubted
 from slotmark.compare.decision import Found, decide
 from slotmark.compare.earlier import Source, prior_of
@@ -27,13 +28,13 @@ from slotmark.compare.result import Comparison, Difference, Row, Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.compare.verdict import judge, withstanding
 from slotmark.compare.warnings import between, within
-from slotmark.errors import ComparisonError
+from slotmark.errors import ComparisonError, RoomError
 from slotmark.metrics import Analysis, Filter, Metric, analyses_of, catalogue, side_by_side
 from slotmark.numbers import quantity
 from slotmark.run import Run
 from slotmark.statistics.rank_tests import error_share, holm
 from slotmark.verdict import Verdict
-from slotmark.warnings import Warning
+from slotmark.warnings import Warning, unexplained
 from slotmark.words import listed
 
 Progress = Callable[[int, int, str], None]
@@ -154,7 +155,7 @@ def _comparison(
         of_ranking = [metric for metric in metrics if ranked and metric.id == ranked.metric]
         between = entries_between_candidates(Task(sides, analyses, of_ranking, how)) if of_ranking else []
         work.last("where differences come from")
-        come_from = attributions([side.name for side in sides[1:]], analyses, confidence) if entries.explained else []
+        come_from, missing = _attributed(sides, analyses, confidence) if entries.explained else ([], [])
         of_sides = warnings_of(analyses)
         made = doubted(
             [entry for one in estimates for entry in one.entries],
@@ -167,7 +168,7 @@ def _comparison(
     rows = every[: len(entered)]
     baseline, *candidates = with_warnings(sides, of_sides, estimates)
     earlier = how.prior.warnings if how.prior else []
-    warnings = [*left_out, *earlier, *(warning for one in estimates for warning in one.warnings)]
+    warnings = [*left_out, *earlier, *(warning for one in estimates for warning in one.warnings), *missing]
     found = Found(
         baseline=baseline,
         candidates=candidates,
@@ -200,6 +201,16 @@ def _comparison(
         seed=how.seed,
         warnings=warnings,
     )
+
+
+def _attributed(
+    sides: Sequence[Side], analyses: Sequence[Sequence[Analysis]], confidence: float
+) -> tuple[list[Attribution], list[Warning]]:
+    """Returns where differences come from; where there is no room to work that out, a warning: everything else is there by then."""
+    try:
+        return attributions([side.name for side in sides[1:]], analyses, confidence), []
+    except RoomError as error:
+        return [], [unexplained(str(error))]
 
 
 def _mixed_comparison(

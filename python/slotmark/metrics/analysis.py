@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slotmark.cores import usable_cores
-from slotmark.errors import ComparisonError, RunError
+from slotmark.errors import ComparisonError, RoomError, RunError
 from slotmark.metrics.catalogue import Metric, catalogue
 from slotmark.metrics.database import MEMORY_LIMIT, Database, names_in
 from slotmark.metrics.entries import KeyColumn
@@ -380,7 +380,7 @@ class Analysis:
                 raise MemoryError from error
             if _says(error, errno.EMFILE):
                 raise self._failed(what, str(error)) from error
-            raise RunError(
+            raise RoomError(
                 f"{self.run.place}: can't compute {what}: what doesn't fit in memory can't be kept in {temporary_place()} ({os.strerror(error.errno) if error.errno else error}). "
                 "Free space there, or set TMPDIR to a folder of another disk."
             ) from error
@@ -393,7 +393,7 @@ class Analysis:
                 "Raise the limit, as with `ulimit -n 1024`."
             )
         if reason.startswith(_LIMIT_EXCEEDED):
-            return RunError(
+            return RoomError(
                 f"{self.run.place}: can't compute {what} in {MEMORY_LIMIT} of memory and a temporary folder ({reason}). "
                 "Ingest shorter logs, and report this: the length of a run should make no difference."
             )

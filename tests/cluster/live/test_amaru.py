@@ -193,6 +193,9 @@ def test_it_adopts_the_blocks_of_a_live_cluster_beside_our_nodes(tmp_path: Path)
     run = open_run(out)
     ran = {row["host"]: row["name"] for row in run.table("host_nodes").to_pylist()}
     assert ran == {f"node-{number}": "slotmark" if number < 4 else "amaru" for number in range(6)}
+    # Its log has no version, its program states one; ours logs its own.
+    assert run.manifest.versions["target amaru"] == "0.1.2"
+    assert run.manifest.versions["target slotmark"] != "0.1.2"
     first, last = (int(one.split()[1]) for one in run.manifest.observed["measured"])
     rows = run.table("block_events").to_pylist()
     # The last block may be on its way when the measurement ends.

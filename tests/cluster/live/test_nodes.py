@@ -196,6 +196,8 @@ def test_any_command_gets_cardano_nodes_arguments(tmp_path: Path) -> None:
         ),
         ("command = ['true']\ndatabase = { 'a/../../b' = '{past}' }", "a place in database isn't inside of it"),
         ("command = ['true']\ndatabase = { '/etc' = '{past}' }", "a place in database isn't inside of it"),
+        ("command = ['true']\nversion = ['/no/such/program']", "/no/such/program isn't there, or can't be run"),
+        ("command = ['true']\nversion = ['true', '{config}']", "version is asked before places have values"),
         ("command = ['true']\ndatabase = { '.' = '{prepared}' }", "{prepared} is used, and prepare doesn't make it"),
     ],
 )
@@ -204,6 +206,33 @@ def test_a_recipe_that_makes_no_sense_is_refused(tmp_path: Path, text: str, said
     (tmp_path / "node.toml").write_text(text + rest)
     with pytest.raises(TargetError, match=re.escape(said)):
         resolve_node(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("script", "version"),
+    [
+        ("echo Amaru 0.1.2", "0.1.2"),
+        ("echo 'slotmark-node 1.3.0-rc.1+abc (of 2026)'; echo 9.9", "1.3.0-rc.1+abc"),
+        ("echo none", ""),
+        ("printf '\\377\\376 2.0'", "2.0"),
+        ("printf '1%0900d' 1", "1" + "0" * 63),
+    ],
+)
+def test_a_node_states_its_version(tmp_path: Path, script: str, version: str) -> None:
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    rest = "ready = 'socket'\ntip = '(?P<hash>a)(?P<slot>1)'"
+    (tmp_path / "node.toml").write_text(f"command = ['true']\nversion = ['./program', '--version']\n{rest}")
+    assert resolve_node(str(tmp_path)).stated_version() == version
+
+
+def test_a_node_that_never_ends_to_state_its_version_is_stopped(tmp_path: Path) -> None:
+    (tmp_path / "node.toml").write_text(
+        "command = ['true']\nversion = ['yes']\nready = 'socket'\ntip = '(?P<hash>a)(?P<slot>1)'"
+    )
+    with pytest.raises(TargetError, match="`.*yes` printed more than"):
+        resolve_node(str(tmp_path)).stated_version()
 
 
 def test_a_tip_needs_its_groups(tmp_path: Path) -> None:

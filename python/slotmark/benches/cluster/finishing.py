@@ -42,6 +42,7 @@ class MeasuredHere(msgspec.Struct, frozen=True):
         one_clock: Whether all hosts had the clock of one machine.
         clocks: Where hosts' machines compared their clocks, the least and the most that each was ahead of one of them, in ns.
         listening: Host to where it listens, as ``10.0.0.1:3001``.
+        versions: Host to the version that its node's program states, where logs have none.
     """
 
     machine: MachineFacts
@@ -54,6 +55,7 @@ class MeasuredHere(msgspec.Struct, frozen=True):
     one_clock: bool = True
     clocks: Mapping[str, tuple[int, int]] = {}
     listening: Mapping[str, str] = {}
+    versions: Mapping[str, str] = {}
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +98,9 @@ def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
     Raises:
         RunError: The run folder can't be written.
     """
+    for host in ingested.hosts:
+        if cluster.here and not host.version:
+            host.version = cluster.here.versions.get(host.host, "")
     for name, rows in ingested.tables.items():
         writer.add(name, rows)
     writer.table("genesis", genesis_table(cluster.genesis, len(ingested.hosts)))

@@ -135,6 +135,7 @@ class Cluster:
 
     Attributes:
         loaded: What became of the workload; None before its end, or without one.
+        versions: Host to the version that its node's program states; without those that state none.
         warnings: What happened that readers of figures must know.
         places: Where each host listens, as ``10.0.0.1:3001``.
     """
@@ -167,6 +168,7 @@ class Cluster:
         self._hosts: dict[str, Followed] = {}
         self._watch = Watch({})
         self.warnings: list[Warning] = []
+        self.versions: dict[str, str] = {}
         self._told: set[str] = set()
         self._killed = self._loads = False
         self._waited_for = ""
@@ -204,7 +206,8 @@ class Cluster:
             TargetError: It fails, with its last words, or takes too long.
         """
         with self._doing("preparing the genesis"):
-            self._machines.each(Part.prepare, self._request.ready_within_s)
+            for stated in self._machines.each(Part.prepare, self._request.ready_within_s).values():
+                self.versions |= stated
         self._refuse_lost()
 
     def _start(self) -> None:

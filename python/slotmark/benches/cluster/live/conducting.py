@@ -272,6 +272,7 @@ def _measured_here(
         one_clock=len(sampled) == 1,
         clocks={host: (one.low_ns, one.high_ns) for host, one in own.clocks.items()},
         listening=cluster.places,
+        versions=cluster.versions,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from slotmark.errors import TargetError, did_you_mean
+from slotmark.measure.process import answer
 from slotmark.measure.shipped import root
 from slotmark.texts import read_toml
 
@@ -41,6 +42,8 @@ PLACES = (
 PEER = "peer"
 """A word of a command with this in braces stands once for each host that is followed, with the ``ADDRESS:PORT`` of that one."""
 
+_STATED_WITHIN_S = 10
+"""Time that a program has to state its version."""
 
 Role = Literal["producer", "relay"]
 """The part of a host in a bed: with a pool, or without."""
@@ -54,6 +57,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         tip: A regular expression for the lines of its log by which its chain got a new tip: groups ``hash`` and ``slot``.
         ready: By what it is ready: a tip query on its socket, or ``ready_text`` in its log.
         ready_text: A part of the line by which it is ready.
+        version: Words that print its version, for a node whose log has none; the first word is as that of ``command``.
         prepare: Words that are run once for all hosts, in the first one's folder, before any node is started; its first word is as that of
             ``command``.
         producer: More words, for a host with a pool.
@@ -70,6 +74,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tip: str
     ready: Literal["socket", "log"]
     ready_text: str = ""
+    version: list[str] = []
     prepare: list[str] = []
     producer: list[str] = []
     environment: dict[str, str] = {}
@@ -118,6 +123,18 @@ class Node(msgspec.Struct, frozen=True):
         """The words that prepare what all hosts share, filled for one of them; none where nothing is prepared."""
         return [_filled(word, places) for word in self.recipe.prepare]
 
+    def stated_version(self) -> str:
+        """Returns the version that its program states; empty where its recipe asks for none, or none is stated.
+
+        Raises:
+            TargetError: The program takes too long, or prints too much.
+        """
+        if not self.recipe.version:
+            return ""
+        stated = answer(f"--node {self.name}", self.recipe.version, _STATED_WITHIN_S)
+        found = re.search(rb"[0-9][\w.+-]{0,63}", stated.out)
+        return found[0].decode() if found else ""
+
     def environment(self, places: Mapping[str, str], *, producer: bool) -> dict[str, str]:
         """The variables that it is started with, slotmark's own included; arguments as of :meth:`command`."""
         own = self.recipe.environment | (self.recipe.producer_environment if producer else {})
@@ -148,10 +165,9 @@ def resolve_node(given: str) -> Node:
     file = shipped.get(first) or Path(first) / "node.toml"
     if file.is_file():
         name, recipe = file.parent.resolve().name, _read(file)
-        words = [_program(recipe.command[0], file.parent, name), *recipe.command[1:], *more]
-        if recipe.prepare:
-            prepare = [_program(recipe.prepare[0], file.parent, name), *recipe.prepare[1:]]
-            recipe = msgspec.structs.replace(recipe, prepare=prepare)
+        words = [*_found_from(file, recipe.command), *more]
+        found = {field: _found_from(file, getattr(recipe, field)) for field in ("prepare", "version")}
+        recipe = msgspec.structs.replace(recipe, **found)
     else:
         if LIKE not in shipped or not _found(first):
             raise TargetError(
@@ -165,6 +181,11 @@ def resolve_node(given: str) -> Node:
 
 def _found(word: str) -> str | None:
     return shutil.which(word)
+
+
+def _found_from(file: Path, words: list[str]) -> list[str]:
+    """A command of a recipe with its program's path."""
+    return [_program(words[0], file.parent, file.parent.resolve().name), *words[1:]] if words else []
 
 
 def _program(word: str, folder: Path, name: str) -> str:
@@ -184,6 +205,7 @@ def _read(file: Path) -> Recipe:
     texts = (
         *recipe.command,
         *recipe.prepare,
+        *recipe.version,
         *recipe.producer,
         *recipe.environment.values(),
         *recipe.producer_environment.values(),
@@ -202,6 +224,7 @@ def _read(file: Path) -> Recipe:
             "{prepared} is used, and prepare doesn't make it",
         ),
         (bool(unknown), f"there is no {{{min(unknown, default='')}}}, only {', '.join(sorted(known))}"),
+        (any(re.search(r"\{\w+\}", word) for word in recipe.version), "version is asked before places have values"),
         (any(f"{{{PEER}}}" in text for text in once), f"{{{PEER}}} stands for several only in command and producer"),
         (
             any("{past}" in text for text in texts) and not recipe.past_epochs,

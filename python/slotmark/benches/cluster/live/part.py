@@ -203,11 +203,14 @@ class Part:
         self._stack.callback(remove_prepared, self.folder, self._remarks.append)
         self._stack.callback(self.kill)
 
-    def prepare(self, within_s: int) -> None:
+    def prepare(self, within_s: int) -> dict[str, str]:
         """Prepares what nodes share, once for all hosts of one recipe, where it has a command for that.
 
+        Returns:
+            By host, the version that its node's program states; none of those that state none.
+
         Raises:
-            TargetError: It fails, with its last words, or takes too long.
+            TargetError: It fails, with its last words, or takes too long; or a program that is asked for its version does not end.
             ShortMemoryError: There is too little memory.
         """
         firsts: dict[tuple[str, ...], str] = {}
@@ -221,6 +224,17 @@ class Part:
             configure(self.folder / host.name, own.settings)
             if new and (command := own.node.preparation(self._places(host))):
                 self._prepare(own.node, command, host, first.replace(PREPARED, "prepare"), within_s)
+        return self._stated_versions()
+
+    def _stated_versions(self) -> dict[str, str]:
+        placed = self._setup.placed
+        of_command: dict[tuple[str, ...], str] = {}
+        for host in self._setup.hosts:
+            command = tuple(placed[host.name].node.recipe.version)
+            if command not in of_command:
+                of_command[command] = placed[host.name].node.stated_version()
+        by_host = {host.name: of_command[tuple(placed[host.name].node.recipe.version)] for host in self._setup.hosts}
+        return {host: version for host, version in by_host.items() if version}
 
     def _prepare(self, node: Node, command: list[str], host: Host, name: str, within_s: int) -> None:
         self._preparation = preparation = Preparation(command, self.folder / host.name, self.folder, name)

@@ -87,6 +87,11 @@ class Analysis:
         self._wanted: Sequence[str] = ()
         self._values: dict[str, pa.ChunkedArray] = {}
 
+    @property
+    def is_long(self) -> bool:
+        """Returns whether the run has so many rows that what is made of them is kept as Parquet."""
+        return self._database.is_long
+
     def __enter__(self) -> Self:
         """Begins. RunError where the run lacks what all of its bench's SQL needs."""
         try:
@@ -406,9 +411,15 @@ def _says(error: OSError, number: int) -> bool:
 
 
 @contextmanager
-def side_by_side(analyses: Sequence[Analysis]) -> Iterator[ThreadPoolExecutor]:
-    """Threads to work on analyses, each of which may be in one thread at a time. Where the caller fails, they don't finish their work."""
-    with ThreadPoolExecutor(min(len(analyses), usable_cores())) as pool:
+def side_by_side(analyses: Sequence[Analysis], *, in_memory: bool = False) -> Iterator[ThreadPoolExecutor]:
+    """Threads to work on analyses, each of which may be in one thread at a time. Where the caller fails, they don't finish their work.
+
+    Args:
+        analyses: The analyses.
+        in_memory: Whether the work keeps what it makes of a run in memory: of long runs, one is then worked on at a time.
+    """
+    alone = in_memory and any(analysis.is_long for analysis in analyses)
+    with ThreadPoolExecutor(1 if alone else min(len(analyses), usable_cores())) as pool:
         try:
             yield pool
         except BaseException:

@@ -106,6 +106,9 @@ class Database:
         run: The run.
         member: The column of the catalogue's members; empty where it has none.
         beside: How many databases are worked on at a time, this one included: they share the cores.
+
+    Attributes:
+        is_long: Whether the run's tables have more rows than :data:`MOST_MAPPED_ROWS`.
     """
 
     def __init__(self, run: Run, member: str = "", *, beside: int = 1) -> None:
@@ -128,7 +131,7 @@ class Database:
         self._connection.execute("SET enable_progress_bar = false")
         if has_few:
             self._connection.execute("SET disabled_optimizers = 'join_order'")
-        self._in_parquet = rows > MOST_MAPPED_ROWS
+        self.is_long = rows > MOST_MAPPED_ROWS
         allow_folders(self._connection, [folder, f"{self._spill.name}/"])
         self._connection.execute("ATTACH ':memory:' AS relations (COMPRESS)")
         self._connection.execute("USE relations")
@@ -313,7 +316,7 @@ class Database:
         with ThreadPoolExecutor(self._at_once) as pool, ExitStack() as stack:
             pending: deque[Future[pa.Table]] = deque()
             following = iter(members)
-            write = self._parquet_writer(name) if self._in_parquet else self._arrow_writer(name, stack)
+            write = self._parquet_writer(name) if self.is_long else self._arrow_writer(name, stack)
             for some in members:
                 with _ONE_LARGE if self._at_once == 1 else nullcontext():
                     pending.extend(pool.submit(rows, one) for one in islice(following, ahead - len(pending)))
@@ -441,7 +444,7 @@ class Database:
     def _of_kept(self, relation: str, rows: Sequence[Any] | None = None) -> str:
         """Returns SQL of a relation's rows in its file or files, where a member is a number; of some files, where they are named."""
         there = _identifier(_given(relation))
-        if self._in_parquet:
+        if self.is_long:
             every = [piece.rows for piece in self._kept[relation]]
             there = parquet_files(rows or (every if rows is None else every[:1]))
         return f"{self._named_members(there)}{' LIMIT 0' if rows is not None and not rows else ''}"
@@ -470,7 +473,7 @@ class Database:
             connection: Which.
             relations: Whose, with the places of the batches that are meant.
         """
-        mapped = {} if self._in_parquet else relations
+        mapped = {} if self.is_long else relations
         for name, places in mapped.items():
             opened = pa.ipc.open_file(pa.memory_map(self._file_of(name)))
             batches = [opened.get_batch(place) for place in places]

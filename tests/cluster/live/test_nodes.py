@@ -231,7 +231,7 @@ def test_a_node_that_never_ends_to_state_its_version_is_stopped(tmp_path: Path) 
     (tmp_path / "node.toml").write_text(
         "command = ['true']\nversion = ['yes']\nready = 'socket'\ntip = '(?P<hash>a)(?P<slot>1)'"
     )
-    with pytest.raises(TargetError, match="`.*yes` printed more than"):
+    with pytest.raises(TargetError, match="printed more than"):
         resolve_node(str(tmp_path)).stated_version()
 
 

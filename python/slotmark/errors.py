@@ -24,7 +24,7 @@ class RunError(SlotmarkError):
 
 
 class RoomError(RunError):
-    """What is computed of a run fits neither in the memory that it may use nor in the temporary folder."""
+    """Too little room: what is computed of a run fits neither in the memory that it may use nor in the temporary folder."""
 
 
 class StoreError(SlotmarkError):

@@ -166,14 +166,7 @@ impl Reply {
 impl MiniProtocol for Message {
     type State = State;
 
-    const SIDES: &'static [Side] = &[Side::Node, Side::Client];
-
-    fn number(side: Side) -> u16 {
-        match side {
-            Side::Node => BETWEEN_NODES,
-            Side::Client => WITH_CLIENTS,
-        }
-    }
+    const NUMBERS: &'static [(Side, u16)] = &[(Side::Node, BETWEEN_NODES), (Side::Client, WITH_CLIENTS)];
 
     fn is_from_responder(&self) -> bool {
         !matches!(self, Self::Request(_))

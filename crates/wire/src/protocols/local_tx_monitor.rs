@@ -42,11 +42,7 @@ impl MiniProtocol for Message {
     /// A node sets its local clients no limits.
     type State = ();
 
-    const SIDES: &'static [Side] = &[Side::Client];
-
-    fn number(_: Side) -> u16 {
-        NUMBER
-    }
+    const NUMBERS: &'static [(Side, u16)] = &[(Side::Client, NUMBER)];
 
     fn is_from_responder(&self) -> bool {
         matches!(self, Self::Acquired(_) | Self::Tx(_) | Self::Has(_) | Self::Sizes(..))

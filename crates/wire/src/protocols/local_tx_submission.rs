@@ -29,11 +29,7 @@ impl MiniProtocol for Message {
     /// A node sets its local clients no limits.
     type State = ();
 
-    const SIDES: &'static [Side] = &[Side::Client];
-
-    fn number(_: Side) -> u16 {
-        NUMBER
-    }
+    const NUMBERS: &'static [(Side, u16)] = &[(Side::Client, NUMBER)];
 
     fn is_from_responder(&self) -> bool {
         matches!(self, Self::Accepted | Self::Refused(_))

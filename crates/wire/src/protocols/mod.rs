@@ -16,15 +16,12 @@ trait MiniProtocol: Sized {
     /// A peer in the protocol; `()` where it has no limits.
     type State: PeerState<Self>;
 
-    /// The sides of a node that speak it.
-    const SIDES: &'static [Side];
+    /// The sides of a node that speak it, each with the protocol's number there.
+    const NUMBERS: &'static [(Side, u16)];
 
-    /// The protocol's number at such a side.
-    fn number(side: Side) -> u16;
-
-    /// Returns whether this is the protocol that has a number at a side of a node.
-    fn is_at(side: Side, number: u16) -> bool {
-        Self::SIDES.contains(&side) && Self::number(side) == number
+    /// The protocol's number at a side; where that doesn't speak it, at the one that does.
+    fn number(side: Side) -> u16 {
+        Self::NUMBERS.iter().find(|(at, _)| *at == side).unwrap_or(&Self::NUMBERS[0]).1
     }
 
     /// Returns whether the responder (the server) sends it.
@@ -103,7 +100,7 @@ macro_rules! mini_protocols {
             /// Returns whether a protocol is spoken at a side of a node.
             #[must_use]
             pub fn is_spoken(side: Side, number: u16) -> bool {
-                false $(|| $module::Message::is_at(side, number))*
+                false $(|| $module::Message::NUMBERS.contains(&(side, number)))*
             }
 
             /// The protocol's number at a side of a node that speaks it.
@@ -143,7 +140,7 @@ macro_rules! mini_protocols {
             /// It isn't one, or no such protocol is spoken.
             pub fn decode(side: Side, number: u16, from_responder: bool, bytes: &[u8]) -> Result<Self, MessageError> {
                 $(
-                    if $module::Message::is_at(side, number) {
+                    if $module::Message::NUMBERS.contains(&(side, number)) {
                         return $module::Message::decode(from_responder, bytes).map(Self::$protocol);
                     }
                 )*
@@ -174,7 +171,7 @@ macro_rules! mini_protocols {
             #[must_use]
             pub fn max_bytes(&self, number: u16, from_responder: bool) -> usize {
                 $(
-                    if $module::Message::is_at(Side::Node, number) {
+                    if $module::Message::NUMBERS.contains(&(Side::Node, number)) {
                         return PeerState::<$module::Message>::max_bytes(&self.$module, from_responder);
                     }
                 )*

@@ -142,11 +142,7 @@ impl<'t> Reply<'t> {
 impl MiniProtocol for Message {
     type State = State;
 
-    const SIDES: &'static [Side] = &[Side::Node];
-
-    fn number(_: Side) -> u16 {
-        NUMBER
-    }
+    const NUMBERS: &'static [(Side, u16)] = &[(Side::Node, NUMBER)];
 
     fn is_from_responder(&self) -> bool {
         matches!(self, Self::Request(_))

@@ -52,7 +52,7 @@ def test_of_a_long_run_some_blocks_are_traced_and_name_the_cause_too(
         adoptions = analysis.query("SELECT COUNT(*) AS n FROM adoptions")["n"][0].as_py()
 
     def as_if_long(catalogue: Catalogue, name: str) -> str:
-        return relation_sql(catalogue, name).replace("250000", str(adoptions // 3))
+        return relation_sql(catalogue, name).replace("150000", str(adoptions // 3))
 
     monkeypatch.setattr(Catalogue, "relation_sql", as_if_long)
     with Analysis(usual) as analysis:

@@ -58,6 +58,8 @@ def until(what: str, condition: Callable[[], object]) -> None:
 
 def test_a_run_is_measured_and_made_a_run_folder(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
     out = tmp_path / "live"
+    with (tmp_path / "stand-in" / "node.toml").open("a", encoding="utf-8") as recipe:
+        recipe.write('\nversion = ["echo", "stand-in 3.2.1"]\n')
     done = run_live(bed, out, node())
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{out}\n"
@@ -66,7 +68,7 @@ def test_a_run_is_measured_and_made_a_run_folder(bed: Path, tmp_path: Path, node
     manifest = run.manifest
     assert manifest.origin == "measured"
     assert manifest.machine is not None
-    assert manifest.target.name == "stand-in"
+    assert (manifest.target.name, manifest.target.version) == ("stand-in", "3.2.1")
     assert manifest.parameters["network"] == "loopback"
     assert manifest.observed["measured, s"] >= 4
     assert {"no_latencies", "no_workload"} <= kinds(run)

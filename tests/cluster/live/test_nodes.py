@@ -213,6 +213,7 @@ def test_a_recipe_that_makes_no_sense_is_refused(tmp_path: Path, text: str, said
     [
         ("echo Amaru 0.1.2", "0.1.2"),
         ("echo 'slotmark-node 1.3.0-rc.1+abc (of 2026)'; echo 9.9", "1.3.0-rc.1+abc"),
+        ("echo node2 v10.5.1", "10.5.1"),
         ("echo none", ""),
         ("printf '\\377\\376 2.0'", "2.0"),
         ("printf '1%0900d' 1", "1" + "0" * 63),

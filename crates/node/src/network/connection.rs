@@ -297,7 +297,7 @@ impl Connection {
                         next_ping = now + PING_EVERY;
                         self.cookie = self.cookie.wrapping_add(1);
                         self.pinged = Some(now);
-                        self.send(keep_alive::Message::Request(keep_alive::Request::Ping(self.cookie)).into());
+                        self.send(keep_alive::Message::Request(keep_alive::Request::Ping(self.cookie)));
                     }
                     self.let_go();
                 }
@@ -305,21 +305,22 @@ impl Connection {
         }
     }
 
-    fn send(&mut self, message: Message) {
+    fn send(&mut self, message: impl Into<Message>) {
+        let message = message.into();
         if let Some(limits) = &mut self.limits {
             limits.sent(&message, Instant::now());
         }
         self.asks &= !matches!(message, Message::LocalStateQuery(local_state_query::Message::Answer(_)));
         self.outbox.send(&message);
         match message {
-            Message::ChainSync(chain_sync::Message::RollForward(..))
-            | Message::ChainSync(chain_sync::Message::RollForwardBlock(..))
-            | Message::ChainSync(chain_sync::Message::RollBackward(..)) => {
+            Message::ChainSync(
+                chain_sync::Message::RollForward(..) | chain_sync::Message::RollForwardBlock(..) | chain_sync::Message::RollBackward(..),
+            ) => {
                 self.at_core = self.at_core.saturating_sub(1);
                 self.let_go();
             }
-            Message::ChainSync(chain_sync::Message::IntersectFound(..)) | Message::ChainSync(chain_sync::Message::IntersectNotFound(_)) => {
-                self.intersecting = false
+            Message::ChainSync(chain_sync::Message::IntersectFound(..) | chain_sync::Message::IntersectNotFound(_)) => {
+                self.intersecting = false;
             }
             _ => {}
         }
@@ -433,7 +434,7 @@ impl Connection {
             }
             Message::BlockFetch(block_fetch::Message::Request(block_fetch::Request::Done)) => {}
             Message::KeepAlive(keep_alive::Message::Request(keep_alive::Request::Ping(cookie))) => {
-                self.send(keep_alive::Message::Alive(cookie).into())
+                self.send(keep_alive::Message::Alive(cookie));
             }
             Message::KeepAlive(keep_alive::Message::Request(keep_alive::Request::Done)) => {}
             Message::KeepAlive(keep_alive::Message::Alive(_)) => {

@@ -16,10 +16,10 @@ use crate::repeats::{LineHash, hash_line};
 
 /// Lines of a file from which its dialect is known begin in its first bytes.
 const DIALECT_BYTES: u64 = 1 << 20;
-/// Lines in one dialect that are enough to know it.
-const DIALECT_LINES: u32 = 1_000;
 /// So does a file's first line of interest.
 const FIRST_LINE_BYTES: u64 = 16 << 20;
+/// Lines in one dialect that are enough to know it.
+const DIALECT_LINES: u32 = 1_000;
 /// Bytes at each end of a file by which it is known again.
 const EDGE_BYTES: u64 = 64 << 10;
 

@@ -132,8 +132,8 @@ class Node(msgspec.Struct, frozen=True):
         if not self.recipe.version:
             return ""
         stated = answer(f"--node {self.name}", self.recipe.version, _STATED_WITHIN_S)
-        found = re.search(rb"[0-9][\w.+-]{0,63}", stated.out)
-        return found[0].decode() if found else ""
+        found = re.search(rb"(?<!\w)v?([0-9][\w.+-]{0,63})", stated.out)
+        return found[1].decode() if found else ""
 
     def environment(self, places: Mapping[str, str], *, producer: bool) -> dict[str, str]:
         """The variables that it is started with, slotmark's own included; arguments as of :meth:`command`."""
@@ -165,9 +165,9 @@ def resolve_node(given: str) -> Node:
     file = shipped.get(first) or Path(first) / "node.toml"
     if file.is_file():
         name, recipe = file.parent.resolve().name, _read(file)
-        words = [*_found_from(file, recipe.command), *more]
-        found = {field: _found_from(file, getattr(recipe, field)) for field in ("prepare", "version")}
-        recipe = msgspec.structs.replace(recipe, **found)
+        words = [*_with_path(recipe.command, file.parent, name), *more]
+        prepare, version = (_with_path(command, file.parent, name) for command in (recipe.prepare, recipe.version))
+        recipe = msgspec.structs.replace(recipe, prepare=prepare, version=version)
     else:
         if LIKE not in shipped or not _found(first):
             raise TargetError(
@@ -183,9 +183,9 @@ def _found(word: str) -> str | None:
     return shutil.which(word)
 
 
-def _found_from(file: Path, words: list[str]) -> list[str]:
-    """A command of a recipe with its program's path."""
-    return [_program(words[0], file.parent, file.parent.resolve().name), *words[1:]] if words else []
+def _with_path(command: list[str], folder: Path, name: str) -> list[str]:
+    """A command of a recipe in a folder, with its program's path; none stays none."""
+    return [_program(command[0], folder, name), *command[1:]] if command else []
 
 
 def _program(word: str, folder: Path, name: str) -> str:
@@ -205,7 +205,6 @@ def _read(file: Path) -> Recipe:
     texts = (
         *recipe.command,
         *recipe.prepare,
-        *recipe.version,
         *recipe.producer,
         *recipe.environment.values(),
         *recipe.producer_environment.values(),

@@ -227,14 +227,17 @@ class Part:
         return self._stated_versions()
 
     def _stated_versions(self) -> dict[str, str]:
-        placed = self._setup.placed
-        of_command: dict[tuple[str, ...], str] = {}
+        """By host, what its node's program states; each is asked once. TargetError where one does not end."""
+        stated: dict[tuple[str, ...], str] = {}
+        found: dict[str, str] = {}
         for host in self._setup.hosts:
-            command = tuple(placed[host.name].node.recipe.version)
-            if command not in of_command:
-                of_command[command] = placed[host.name].node.stated_version()
-        by_host = {host.name: of_command[tuple(placed[host.name].node.recipe.version)] for host in self._setup.hosts}
-        return {host: version for host, version in by_host.items() if version}
+            node = self._setup.placed[host.name].node
+            command = tuple(node.recipe.version)
+            if command not in stated:
+                stated[command] = node.stated_version()
+            if stated[command]:
+                found[host.name] = stated[command]
+        return found
 
     def _prepare(self, node: Node, command: list[str], host: Host, name: str, within_s: int) -> None:
         self._preparation = preparation = Preparation(command, self.folder / host.name, self.folder, name)

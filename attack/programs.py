@@ -88,6 +88,7 @@ LINES = Attack(
         Fault("the parser reads a line without an end", "reads-cut-lines", "read: "),
         Fault("the parser reads what is no JSON", "reads-no-json", "read: "),
         Fault("the parser refuses every line", "refuses", "refused: "),
+        Fault("the parser takes a line for another", "remembers", "read otherwise after others"),
     ),
     inputs=20_000,
 )

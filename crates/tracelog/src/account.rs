@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::dialects::{CARDANO_NODE, Dialect, Entry};
 use crate::messages::{Body, Form, Made, Message, NAMESPACES, Thread, read};
 use crate::reason::Reason;
+use crate::scan::are_same;
 use crate::strings::{EndMap, Map};
 use crate::table_file::Column;
 use crate::tables::Rows;
@@ -361,7 +362,7 @@ impl Hosts {
     /// The place of a host, which gets one if it is new.
     #[inline]
     fn place(&mut self, name: &[u8]) -> usize {
-        if self.facts.get(self.last).is_none_or(|facts| facts.host.as_bytes() != name) {
+        if self.facts.get(self.last).is_none_or(|facts| !are_same(facts.host.as_bytes(), name)) {
             self.last = match self.places.get(name) {
                 Some(&place) => place,
                 None => {

@@ -71,6 +71,11 @@ impl<'a> Cursor<'a> {
         if self.passes(bytes) { self.string().ok() } else { None }
     }
 
+    /// The place up to which it has passed.
+    pub(crate) fn place(&self) -> usize {
+        self.at
+    }
+
     #[inline]
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
@@ -179,7 +184,7 @@ impl<'a> Cursor<'a> {
 
     /// Passes a number.
     #[inline]
-    fn number(&mut self) -> Result<()> {
+    pub(crate) fn number(&mut self) -> Result<()> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }

@@ -40,7 +40,7 @@ mod written;
 pub use account::{Account, DamagedFile, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle};
 #[cfg(feature = "ingest")]
 pub use dialects::is_log_line;
-pub use dialects::{Entry, Seen, read_line};
+pub use dialects::{Entry, LineReader, Seen, read_line};
 #[cfg(feature = "ingest")]
 pub use digest::SourceDigest;
 #[cfg(feature = "ingest")]

@@ -135,6 +135,12 @@ pub(crate) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// Returns whether there is nothing in it.
+    #[inline]
+    pub(crate) fn is_blank(&self) -> bool {
+        self.bytes.iter().all(u8::is_ascii_whitespace) && !self.too_long
+    }
+
     /// Returns the line's text, without its end.
     pub(crate) fn content(&self) -> Result<&'a [u8], Reason> {
         if self.too_long { Err(Reason::TooLong) } else { Ok(self.bytes) }

@@ -24,6 +24,18 @@ impl Wide {
     pub(crate) fn at_most(self, byte: u8) -> u32 {
         imp::at_most(self.0, byte)
     }
+
+    /// Returns the bytes that equal others in their places, as a mask.
+    #[inline(always)]
+    fn same(self, other: Self) -> u32 {
+        imp::same(self.0, other.0)
+    }
+
+    /// Returns the bytes that are no ASCII, as a mask.
+    #[inline(always)]
+    pub(crate) fn is_not_ascii(self) -> u32 {
+        imp::high(self.0)
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -50,6 +62,18 @@ mod imp {
         // SAFETY: as above.
         unsafe { _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(byte as i8)), bytes)) as u32 }
     }
+
+    #[inline(always)]
+    pub(super) fn same(one: Bytes, other: Bytes) -> u32 {
+        // SAFETY: as above.
+        unsafe { _mm_movemask_epi8(_mm_cmpeq_epi8(one, other)) as u32 }
+    }
+
+    #[inline(always)]
+    pub(super) fn high(bytes: Bytes) -> u32 {
+        // SAFETY: as above.
+        unsafe { _mm_movemask_epi8(bytes) as u32 }
+    }
 }
 
 /// For other CPUs, what the compiler makes of it.
@@ -71,6 +95,55 @@ mod imp {
     pub(super) fn at_most(bytes: Bytes, byte: u8) -> u32 {
         bytes.iter().enumerate().fold(0, |mask, (place, &one)| mask | u32::from(one <= byte) << place)
     }
+
+    #[inline(always)]
+    pub(super) fn same(one: Bytes, other: Bytes) -> u32 {
+        one.iter().zip(other).enumerate().fold(0, |mask, (place, (&one, other))| mask | u32::from(one == other) << place)
+    }
+
+    #[inline(always)]
+    pub(super) fn high(bytes: Bytes) -> u32 {
+        bytes.iter().enumerate().fold(0, |mask, (place, &one)| mask | u32::from(!one.is_ascii()) << place)
+    }
+}
+
+/// Returns whether bytes begin with others: without a call, which takes longer than comparing a few.
+#[inline(always)]
+pub(crate) fn begins(bytes: &[u8], with: &[u8]) -> bool {
+    let Some(bytes) = bytes.get(..with.len()) else { return false };
+    let (Some(last), Some(with_last)) = (bytes.last_chunk(), with.last_chunk()) else { return are_few_same(bytes, with) };
+    // The last sixteen are looked at in whole, though some of them were seen before.
+    let mut same = Wide::load(last).same(Wide::load(with_last));
+    let mut at = 0;
+    while let (Some(one), Some(other)) = (chunk(bytes, at), chunk(with, at)) {
+        same &= Wide::load(one).same(Wide::load(other));
+        at += WIDTH;
+    }
+    same == (1 << WIDTH) - 1
+}
+
+#[inline(always)]
+fn chunk(bytes: &[u8], at: usize) -> Option<&[u8; WIDTH]> {
+    bytes.get(at..at + WIDTH)?.first_chunk()
+}
+
+/// Returns whether fewer than sixteen bytes are the same as others, of which there are as many.
+#[inline(always)]
+fn are_few_same(bytes: &[u8], with: &[u8]) -> bool {
+    fn ends<const MANY: usize>(bytes: &[u8]) -> Option<([u8; MANY], [u8; MANY])> {
+        Some((*bytes.first_chunk()?, *bytes.last_chunk()?))
+    }
+    match bytes.len() {
+        8.. => ends::<8>(bytes) == ends::<8>(with),
+        4.. => ends::<4>(bytes) == ends::<4>(with),
+        _ => bytes.iter().zip(with).all(|(one, other)| one == other),
+    }
+}
+
+/// Returns whether bytes are the same as others.
+#[inline(always)]
+pub(crate) fn are_same(bytes: &[u8], others: &[u8]) -> bool {
+    bytes.len() == others.len() && begins(bytes, others)
 }
 
 /// The first place from `from` on for which `wanted` sets a bit.
@@ -107,11 +180,24 @@ mod tests {
 
     proptest! {
         #[test]
+        fn bytes_begin_with_others(bytes in prop::collection::vec(0_u8..3, 0..70), length in 0_usize..80, change in prop::option::of(0_usize..70)) {
+            let mut with = bytes[..length.min(bytes.len())].to_vec();
+            if let Some(byte) = change.and_then(|place| with.get_mut(place)) {
+                *byte ^= 1;
+            }
+            if length > bytes.len() {
+                with.push(0);
+            }
+            prop_assert_eq!(begins(&bytes, &with), bytes.starts_with(&with));
+        }
+
+        #[test]
         fn the_first_wanted_byte_is_found(bytes in prop::collection::vec(prop::sample::select(&b"ab\"{[\x00\xff"[..]), 0..70), from in 0_usize..80) {
             let expected = |wanted: fn(u8) -> bool| (from..bytes.len()).find(|&at| wanted(bytes[at]));
             prop_assert_eq!(find(&bytes, from, |wide| wide.is(b'"')), expected(|byte| byte == b'"'));
             prop_assert_eq!(find(&bytes, from, |wide| wide.is(0)), expected(|byte| byte == 0));
             prop_assert_eq!(find(&bytes, from, |wide| wide.at_most(b'`')), expected(|byte| byte <= b'`'));
+            prop_assert_eq!(find(&bytes, from, Wide::is_not_ascii), expected(|byte| byte == 0xff));
             prop_assert_eq!(find(&bytes, from, |wide| wide.is(b'"') | wide.is(0xff)), expected(|byte| byte == b'"' || byte == 0xff));
         }
     }

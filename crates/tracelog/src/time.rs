@@ -14,6 +14,29 @@ pub(crate) fn line_time(field: &'static str, text: &[u8]) -> Result<i64, Reason>
     if PLAUSIBLE_NS.contains(&ts_ns) { Ok(ts_ns) } else { Err(Reason::OutOfRange(field)) }
 }
 
+/// Reads the times of lines that follow one another: most are of the same second as the line before.
+#[derive(Default)]
+pub(crate) struct LineTimes {
+    /// The last time up to its second, as it is written, and in ns since 1970.
+    second: Option<([u8; 19], i64)>,
+}
+
+impl LineTimes {
+    /// Does as [`line_time`].
+    #[inline]
+    pub(crate) fn read(&mut self, field: &'static str, text: &[u8]) -> Result<i64, Reason> {
+        if let (Some((second, ns)), Some((begin, [b'.', fraction @ ..]))) = (&self.second, text.split_first_chunk())
+            && begin == second
+            && let Some((more_ns, b"Z")) = nanoseconds(fraction)
+        {
+            return Ok(ns + more_ns);
+        }
+        let ts_ns = line_time(field, text)?;
+        self.second = text.first_chunk().map(|second| (*second, ts_ns - ts_ns.rem_euclid(1_000_000_000)));
+        Ok(ts_ns)
+    }
+}
+
 /// Nanoseconds since 1970, UTC, of an RFC 3339 time with `Z` and up to nine digits of a fraction.
 ///
 /// A blank in the place of the `T` is taken, as nodes of 8.x wrote it. None where it is no such time or outside int64's range.
@@ -48,12 +71,31 @@ pub fn parse_time(text: &[u8]) -> Option<i64> {
 #[inline]
 fn nanoseconds(fraction: &[u8]) -> Option<(i64, &[u8])> {
     const WORTH: [i64; 10] = [0, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+    if let Some((&[digits @ .., last], rest)) = fraction.split_first_chunk::<9>()
+        && let (Some(eight), last @ 0..=9) = (eight_digits(digits), last.wrapping_sub(b'0'))
+    {
+        return Some((eight * 10 + i64::from(last), rest));
+    }
     let (mut number, mut digits) = (0_i64, 0);
     while let Some(digit) = fraction.get(digits).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit <= 9 && digits < 9) {
         number = number * 10 + i64::from(digit);
         digits += 1;
     }
     (digits > 0).then(|| (number * WORTH[digits], &fraction[digits..]))
+}
+
+/// The number that eight digits are, all of which are looked at together.
+#[inline]
+fn eight_digits(text: [u8; 8]) -> Option<i64> {
+    const EACH: u64 = u64::MAX / 255;
+    let digits = u64::from_le_bytes(text).wrapping_sub(EACH * u64::from(b'0'));
+    // A byte below the digits has its highest bit from here on, and one above them gets it.
+    if (digits | digits.wrapping_add(EACH * (0x7f - 9))) & (EACH * 0x80) != 0 {
+        return None;
+    }
+    let twos = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = twos.wrapping_mul(100).wrapping_add(twos >> 16) & 0x0000_ffff_0000_ffff;
+    Some((fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff) as i64)
 }
 
 fn is_leap(year: i64) -> bool {
@@ -78,7 +120,29 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_time_is_the_same_whatever_was_read_before(
+            times in prop::collection::vec("2025-12-0[1-2]T07:06:(4[0-1]|60)(\\.([0-9]{1,9}|[0-9/:;p]{8,10}))?(Z|z|\\+00:00|Z )", 1..8),
+        ) {
+            let mut lines = LineTimes::default();
+            for time in times {
+                prop_assert_eq!(lines.read("at", time.as_bytes()), line_time("at", time.as_bytes()), "{}", time);
+            }
+        }
+
+        #[test]
+        fn eight_digits_are_read_as_one_by_one(text in prop::array::uniform8(prop_oneof![9 => b'0'..=b'9', 1 => any::<u8>()])) {
+            let expected = text.iter().try_fold(0, |number, byte| {
+                byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0'))
+            });
+            prop_assert_eq!(eight_digits(text), expected);
+        }
+    }
 
     #[test]
     fn times_keep_their_nanoseconds() {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use slotmark_tracelog::{Body, read_line};
+use slotmark_tracelog::{Body, LineReader};
 
 const NAMESPACES: [&str; 9] = [
     "Resources",
@@ -67,16 +67,18 @@ proptest! {
 
     #[test]
     fn random_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let _ = read_line(&bytes);
+        let _ = LineReader::default().read(&bytes);
     }
 
     #[test]
     fn a_damaged_line_is_read_or_refused(line in line(), place in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut lines = LineReader::default();
+        let _ = lines.read(line.as_bytes());
         let mut bytes = line.into_bytes();
         let place = place.index(bytes.len());
         bytes[place] = byte;
-        let _ = read_line(&bytes);
-        let _ = read_line(&bytes[..place]);
+        let _ = lines.read(&bytes);
+        let _ = lines.read(&bytes[..place]);
     }
 
     #[test]
@@ -86,7 +88,8 @@ proptest! {
         let namespace = value.as_object_mut().unwrap().remove("ns").unwrap();
         let text = value.to_string();
         let moved = format!(r#"{},"ns":{namespace}}}"#, &text[..text.len() - 1]);
-        let (first, last) = (read_line(line.as_bytes()), read_line(moved.as_bytes()));
+        let mut lines = LineReader::default();
+        let (first, last) = (lines.read(line.as_bytes()), lines.read(moved.as_bytes()));
         prop_assert_eq!(first.is_ok(), last.is_ok(), "{:?} {:?}", first, last);
         if let (Ok(first), Ok(last)) = (first, last) {
             let text = |body: Option<Body<'_>>| format!("{body:?}");

@@ -1,9 +1,17 @@
 //! Lines that must not become rows, or must become the right ones, as an attack on the parser found them.
 
-use slotmark_tracelog::{Body, Reason, Slot, read_line};
+use slotmark_tracelog::{Body, LineReader, Reason, Seen, Slot};
 
 fn line(data: &str) -> String {
     format!(r#"{{"at":"2025-12-01T07:06:46Z","ns":"Forge.Loop.NodeIsLeader","data":{data},"sev":"Info","thread":"5","host":"h"}}"#)
+}
+
+/// Reads a line, after one that is as it should be.
+fn read_line(line: &[u8]) -> Result<Seen<'_>, Reason> {
+    let usual = self::line(r#"{"slot":7}"#);
+    let mut lines = LineReader::default();
+    lines.read(usual.as_bytes()).unwrap();
+    lines.read(line)
 }
 
 fn reason(line: &str) -> Option<Reason> {

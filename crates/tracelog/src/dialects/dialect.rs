@@ -25,8 +25,8 @@ pub(crate) trait Dialect: Sync {
     /// Returns whether a line, which is an object of JSON, is in it.
     fn has(&self, line: &[u8]) -> bool;
 
-    /// Returns when a line of interest was written, in ns since 1970, UTC; None where it is of none, or can't be read.
-    fn time(&self, line: &[u8]) -> Option<i64>;
+    /// A function that returns when a line of interest was written, in ns since 1970, UTC; None where it is of none, or can't be read.
+    fn times(&self) -> Times;
 
     /// Returns whether a file may be read in pieces: no row takes more than one line. Lines of the others are looked at in threads
     /// and joined to rows by one.
@@ -35,6 +35,9 @@ pub(crate) trait Dialect: Sync {
     /// A reader of the lines of a file, or of a piece of one, from first to last.
     fn reader(&self) -> Box<dyn Reader>;
 }
+
+/// Returns the time of each line of interest.
+pub(crate) type Times = Box<dyn FnMut(&[u8]) -> Option<i64>>;
 
 /// Reads lines in their order.
 pub(crate) trait Reader {

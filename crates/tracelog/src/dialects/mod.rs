@@ -17,9 +17,9 @@ mod entry;
 #[cfg(feature = "ingest")]
 mod parts;
 
-pub use cardano_node::read_line;
+pub use cardano_node::{LineReader, read_line};
 #[cfg(feature = "ingest")]
 pub use dialect::is_log_line;
 #[cfg(feature = "ingest")]
-pub(crate) use dialect::{CARDANO_NODE, DIALECTS, Dialect, Taker, dialect_of};
+pub(crate) use dialect::{CARDANO_NODE, DIALECTS, Dialect, Taker, Times, dialect_of};
 pub use entry::{Entry, Seen};

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use parquet::errors::ParquetError;
 use rayon::prelude::*;
 
-use super::dialect::{Dialect, Reader, Taker, has_keys};
+use super::dialect::{Dialect, Reader, Taker, Times, has_keys};
 use super::entry::{Entry, Seen};
 use crate::json::{Cursor, Value};
 use crate::messages::{Body, Message};
@@ -84,8 +84,8 @@ impl<J: Joining> Dialect for OfParts<J> {
         has_keys(line, J::KEYS)
     }
 
-    fn time(&self, line: &[u8]) -> Option<i64> {
-        Some(J::read_line(line).ok()?.part?.ts_ns)
+    fn times(&self) -> Times {
+        Box::new(|line| Some(J::read_line(line).ok()?.part?.ts_ns))
     }
 
     /// Rows are put together of several lines, in their order.

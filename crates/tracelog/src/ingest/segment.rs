@@ -5,7 +5,7 @@ use std::io;
 use parquet::errors::ParquetError;
 
 use super::cuts::Segment;
-use super::survey::time;
+use super::survey::times;
 use super::{HostFrom, IngestError, Reading};
 use crate::account::{Account, DamagedFile, LineTables, Rejection};
 use crate::dialects::{CARDANO_NODE, Entry, Seen, Taker};
@@ -172,7 +172,7 @@ pub(super) fn read_segment(
         file.bytes,
         segment.range.clone(),
         |line| {
-            if line.bytes.trim_ascii().is_empty() && !line.too_long {
+            if line.is_blank() {
                 return Ok(());
             }
             if dialect.can_be_split() {
@@ -249,9 +249,10 @@ fn each_of_interest<E: From<io::Error>>(
     seen: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     let file = segment.file;
+    let mut times = times(segment.dialect);
     let look = |line: Line<'_>| {
         if !line.too_long
-            && let Some(ts_ns) = time(segment.dialect, line.bytes)
+            && let Some(ts_ns) = times(line.bytes)
         {
             each(&line, ts_ns);
         }

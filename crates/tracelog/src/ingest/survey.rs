@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
 use super::{IngestError, Reading, Source};
-use crate::dialects::{CARDANO_NODE, DIALECTS, Dialect, dialect_of};
+use crate::dialects::{CARDANO_NODE, DIALECTS, Dialect, Times, dialect_of};
 use crate::log::{Elsewhere, Facts, Log};
 use crate::reader::{Packing, lines};
 use crate::repeats::{LineHash, hash_line};
@@ -125,7 +125,8 @@ fn edges(log: Log<'_>, bytes: u64) -> io::Result<u64> {
 }
 
 fn first_line(log: Log<'_>, packing: Packing, bytes: u64, dialect: Option<&dyn Dialect>) -> io::Result<Option<FirstLine>> {
-    first_that(log, packing, bytes, 0..FIRST_LINE_BYTES, |line| Some(FirstLine { ts_ns: time(dialect, line)?, hash: hash_line(line) }))
+    let mut times = times(dialect);
+    first_that(log, packing, bytes, 0..FIRST_LINE_BYTES, |line| Some(FirstLine { ts_ns: times(line)?, hash: hash_line(line) }))
 }
 
 /// The dialect that most lines near a file's beginning are in; None where no line is in any.
@@ -164,9 +165,9 @@ fn first_that<T>(
     }
 }
 
-/// Returns when a line of interest was written. A file that is in no dialect is read as cardano-node's: its lines are rejected.
-pub(super) fn time(dialect: Option<&dyn Dialect>, line: &[u8]) -> Option<i64> {
-    dialect.unwrap_or(&CARDANO_NODE).time(line)
+/// The times of a dialect's lines of interest. A file that is in no dialect is read as cardano-node's: its lines are rejected.
+pub(super) fn times(dialect: Option<&dyn Dialect>) -> Times {
+    dialect.unwrap_or(&CARDANO_NODE).times()
 }
 
 #[cfg(test)]

@@ -58,6 +58,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes these bytes, if they come next.
+    #[cfg(feature = "ingest")]
     #[inline(always)]
     pub(crate) fn passes(&mut self, bytes: &[u8]) -> bool {
         let found = self.bytes[self.at..].starts_with(bytes);
@@ -66,6 +67,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The string that comes next behind these bytes, the last of which is its quote.
+    #[cfg(feature = "ingest")]
     #[inline(always)]
     pub(crate) fn string_behind(&mut self, bytes: &[u8]) -> Option<&'a [u8]> {
         if self.passes(bytes) { self.string().ok() } else { None }

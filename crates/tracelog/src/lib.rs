@@ -13,6 +13,7 @@ mod digest;
 #[cfg(feature = "ingest")]
 mod ingest;
 mod json;
+#[cfg(feature = "ingest")]
 mod log;
 mod messages;
 #[cfg(feature = "ingest")]
@@ -45,6 +46,7 @@ pub use dialects::{Entry, LineReader, Seen, read_line};
 pub use digest::SourceDigest;
 #[cfg(feature = "ingest")]
 pub use ingest::{HostFrom, IngestError, Progress, Reading, Source, Surveyed, ingest, merge, read, survey};
+#[cfg(feature = "ingest")]
 pub use log::Elsewhere;
 pub use messages::{
     Address, AnyTransactions, Block, Body, Connection, Datum, EnclosedTime, Form, Ledger, MempoolSize, Message, Out, Peer, Point,

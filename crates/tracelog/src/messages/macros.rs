@@ -22,7 +22,6 @@ macro_rules! messages {
 
         impl Message {
             /// Number of messages.
-            #[cfg(feature = "ingest")]
             pub(crate) const COUNT: usize = [$(Self::$message),*].len();
 
             /// The word for it in the column `event` of its table; empty where the table has no such column.

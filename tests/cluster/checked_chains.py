@@ -12,9 +12,9 @@ GENESIS = Path("genesis", "shelley-genesis.json")
 """The Shelley genesis of a chain that was made, below it."""
 
 
-def synthesised(profile: str, blocks: int, chain: Path) -> None:
+def synthesised(profile: str, blocks: int, chain: Path, *options: str) -> None:
     """Makes a chain of a profile."""
-    words = ["chain", "synth", "--profile", profile, "--blocks", str(blocks), "-o", str(chain)]
+    words = ["chain", "synth", "--profile", profile, "--blocks", str(blocks), *options, "-o", str(chain)]
     made = CliRunner().invoke(app, words)
     assert made.exit_code == 0, made.output
 

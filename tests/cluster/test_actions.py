@@ -45,6 +45,16 @@ def test_a_chain_of_actions_is_valid(profile: str, tmp_path: Path) -> None:
             assert refused.exit_code == 1 and {each["rule"] for each in rules if each["broken"]} == {"vrf-proof", rule}
 
 
+@pytest.mark.parametrize("profile", ["mixed-5", "voting-5"])
+def test_proposals_leave_all_other_rules_known_in_the_next_epoch_too(profile: str, tmp_path: Path) -> None:
+    chain = tmp_path / "chain"
+    synthesised(profile, 130, chain, "-k", "10")  # an epoch has about 100 blocks
+    result = checked(chain)
+    rules = rules_of(result)
+    assert {name for name, rule in rules.items() if rule["unknown"]} <= {"ledger-state"}
+    assert rules["fee"]["held"] == rules["value-conserved"]["held"] > 2_000 and rules["body-limit"]["held"] == 130
+
+
 def test_a_bed_states_its_actions_and_where_they_begin(tmp_path: Path) -> None:
     bed = create_bed("voting-5", tmp_path / "bed", quietly, settings=SMALL)
     load = workload_of(bed)

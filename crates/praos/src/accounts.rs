@@ -25,7 +25,7 @@ pub struct Pots {
     pub treasury: u64,
     /// Lovelace that isn't issued yet.
     pub reserves: u64,
-    /// Deposits for credentials and pools.
+    /// Deposits for credentials, pools, representatives and proposals.
     pub deposits: u64,
     /// Fees of the running epoch, and those of the one before, which aren't shared out yet.
     pub fees: u64,
@@ -78,6 +78,8 @@ pub(crate) struct Moves<'t> {
     pub(crate) fee: u64,
     pub(crate) withdrawals: &'t [(Credential, u64)],
     pub(crate) certificates: &'t [Certificate],
+    /// Deposits of its proposals.
+    pub(crate) proposed: u64,
     /// True where it has votes, proposals or updates.
     pub(crate) governs: bool,
 }
@@ -220,6 +222,7 @@ impl Accounts {
     /// Takes in a transaction. Returns whether it fits; None where that isn't known.
     pub(crate) fn apply(&mut self, moves: &Moves<'_>) -> Option<bool> {
         self.pots.fees += moves.fee;
+        self.pots.deposits += moves.proposed;
         let (mut fits, mut known) = (true, !moves.governs);
         // Withdrawals come before certificates (DELEGS).
         for (owner, amount) in moves.withdrawals {
@@ -273,7 +276,11 @@ impl Accounts {
                 let last = self.epoch.saturating_add(parameters.e_max);
                 self.pools.contains_key(pool) && (self.epoch + 1..=last).contains(epoch)
             }
-            Certificate::GenesisDelegation { .. } | Certificate::InstantaneousRewards | Certificate::Governance => return None,
+            Certificate::Governance { deposit } => {
+                self.pots.deposits = self.pots.deposits.saturating_add_signed(*deposit);
+                return None;
+            }
+            Certificate::GenesisDelegation { .. } | Certificate::InstantaneousRewards => return None,
         })
     }
 

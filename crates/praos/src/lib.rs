@@ -12,6 +12,7 @@ pub mod certificate;
 pub mod check;
 pub mod envelope;
 pub mod genesis;
+mod governance;
 pub mod header;
 mod holdings;
 pub mod kes;

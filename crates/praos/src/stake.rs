@@ -298,7 +298,8 @@ impl Stake {
         }
     }
 
-    fn lack_from(&mut self, epoch: u64) {
+    /// Notes that stake isn't exact from the beginning of an epoch on where accounts aren't followed.
+    pub(crate) fn lack_from(&mut self, epoch: u64) {
         self.lacking_from = Some(self.lacking_from.map_or(epoch, |from| from.min(epoch)));
     }
 
@@ -344,6 +345,7 @@ impl Stake {
                     fee: transaction.fee,
                     withdrawals: &block.withdrawals(transaction)?,
                     certificates: &certificates,
+                    proposed: block.proposals(transaction)?.iter().map(|proposal| proposal.deposit).sum(),
                     governs: transaction.update.is_some() || transaction.votes.count > 0 || transaction.proposals.count > 0,
                 });
             } else {
@@ -437,7 +439,7 @@ impl Stake {
                 self.retiring.insert(pool, epoch);
             }
             Certificate::InstantaneousRewards => self.exact = false,
-            Certificate::GenesisDelegation { .. } | Certificate::Governance => {}
+            Certificate::GenesisDelegation { .. } | Certificate::Governance { .. } => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use slotmark_chain::block::{Block, Certificate, DecodeError, Era, Header};
+use slotmark_chain::block::{Block, Certificate, DecodeError, Era, GovernanceAction, Header};
 use slotmark_chain::hash::blake2b_224;
 use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_ledger::{Environment, Resolved};
@@ -10,6 +10,7 @@ use slotmark_network::Parameters;
 
 use crate::certificate::{Counters, Sequence};
 use crate::genesis::Genesis;
+use crate::governance::Governance;
 use crate::header::{Leader, Surroundings, contribution};
 use crate::holdings::Journal;
 use crate::nonce::{Nonce, Nonces, settling_slots};
@@ -119,8 +120,7 @@ struct Network {
     epoch: Option<Arc<Epoch>>,
     /// First slot and epoch after Byron.
     after_byron: Option<(u64, u64)>,
-    /// True where no proposal of Conway's governance may have changed the limits.
-    limits_known: bool,
+    governance: Governance,
     /// True where the delegates are still those of the genesis.
     delegates_known: bool,
     /// True where pools may be rewarded: unless the genesis gives all to the treasury, and nothing was proposed that may change that.
@@ -202,7 +202,7 @@ impl ChainState {
         step.leader = network.leader(header, &epoch, &issuer);
         network.note_block(header, &epoch, issuer, step.leader);
         network.evolve(header, &epoch);
-        step.parameters = network.updates.transactions().filter(|_| network.limits_known).cloned();
+        step.parameters = network.transactions().cloned();
         if let Some(block) = block {
             step.resolved = network.apply(block, &mut step.outcome)?;
         }
@@ -293,7 +293,7 @@ impl ChainState {
 
     /// The parameters that the next transactions of this epoch are under; None where they aren't known.
     pub fn parameters(&self) -> Option<&Parameters> {
-        self.network.as_ref().filter(|network| network.limits_known)?.updates.transactions().map(Arc::as_ref)
+        self.network.as_ref()?.transactions().map(Arc::as_ref)
     }
 
     /// Unspent outputs and stake; None where they can't be rebuilt.
@@ -309,7 +309,7 @@ impl ChainState {
     pub fn outlook(&self, era: Era, slot: u64) -> Option<Outlook> {
         let mut network = self.of_next_header(slot).network?;
         let epoch = network.enter_epoch_of(era, slot, self.previous.is_none());
-        let parameters = network.updates.transactions().filter(|_| network.limits_known).cloned();
+        let parameters = network.transactions().cloned();
         Some(Outlook { epoch, max_body_bytes: network.updates.headers().max_body_bytes, parameters })
     }
 
@@ -376,7 +376,7 @@ impl Network {
             stake: Some(stake),
             epoch: None,
             after_byron: None,
-            limits_known: true,
+            governance: Governance::default(),
             delegates_known: true,
             may_have_rewards: !genesis.shelley.parameters.tau.is_one(),
             genesis: genesis.clone(),
@@ -412,7 +412,9 @@ impl Network {
             }
             for epoch in first.chain(last) {
                 self.updates.begin_epoch(epoch);
-                let parameters = self.updates.rewards().filter(|_| self.limits_known);
+                let is_known =
+                    self.governance.leaves_parameters(epoch) && self.governance.lovelace_moves().is_none_or(|moves| epoch < moves);
+                let parameters = self.updates.rewards().filter(|_| is_known);
                 if let Some(stake) = &mut self.stake {
                     stake.begin_epoch(epoch, parameters.as_ref());
                 }
@@ -430,8 +432,18 @@ impl Network {
         }
     }
 
+    /// Returns whether the running epoch's parameters are known.
+    fn parameters_are_known(&self) -> bool {
+        self.epoch.as_ref().is_none_or(|epoch| self.governance.leaves_parameters(epoch.number))
+    }
+
+    /// The parameters of transactions in the running epoch; None where they aren't known.
+    fn transactions(&self) -> Option<&Arc<Parameters>> {
+        self.updates.transactions().filter(|_| self.parameters_are_known())
+    }
+
     fn check_limits(&self, header: &Header<'_>, body_bytes: u64, outcome: &mut Outcome) {
-        if !self.limits_known {
+        if !self.parameters_are_known() {
             return [Rule::HeaderLimit, Rule::BodyLimit].into_iter().for_each(|rule| outcome.note_unknown(rule));
         }
         let parameters = self.updates.headers();
@@ -477,6 +489,16 @@ impl Network {
         self.nonces.apply(contribution, header.prev_hash, header.slot.saturating_add(settling) < next_epoch);
     }
 
+    fn propose(&mut self, action: GovernanceAction) {
+        let running = self.epoch.as_ref().map_or(0, |epoch| epoch.number);
+        let conway = self.updates.transactions().and_then(|parameters| parameters.conway.as_ref());
+        self.governance.propose(action, running, conway.map_or(0, |parameters| parameters.gov_action_lifetime));
+        self.may_have_rewards |= action == GovernanceAction::Parameters; // of which one says what the treasury gets
+        if let (Some(stake), Some(moves)) = (&mut self.stake, self.governance.lovelace_moves()) {
+            stake.lack_from(moves);
+        }
+    }
+
     /// Takes in what a block's transactions change beside stake: proposals, and delegates of genesis keys.
     fn note_transactions(&mut self, block: &Block<'_, '_>) -> Result<(), DecodeError> {
         for (place, transaction) in (0u32..).zip(block.transactions) {
@@ -484,8 +506,10 @@ impl Network {
                 continue;
             }
             self.updates.apply(block, transaction)?;
-            self.limits_known &= transaction.proposals.count == 0;
-            self.may_have_rewards |= transaction.proposals.count > 0 || block.update(transaction)?.is_some();
+            self.may_have_rewards |= block.update(transaction)?.is_some();
+            for proposal in block.proposals(transaction)? {
+                self.propose(proposal.action);
+            }
             if block.header.era < Era::Babbage && transaction.certificates.count > 0 {
                 let changes = |certificate: &Certificate| matches!(certificate, Certificate::GenesisDelegation { .. });
                 self.delegates_known &= !block.certificates(transaction)?.iter().any(changes);

@@ -82,7 +82,10 @@ pub enum Certificate {
     /// Moves rewards out of the reserves or the treasury.
     InstantaneousRewards,
     /// A certificate of governance, which changes no stake.
-    Governance,
+    Governance {
+        /// Lovelace that it deposits; below 0 what it gets back.
+        deposit: i64,
+    },
 }
 
 type Result<T> = std::result::Result<T, DecodeError>;
@@ -146,7 +149,13 @@ fn certificate(cursor: &mut Cursor<'_>) -> Result<Certificate> {
             Certificate::GenesisDelegation { genesis_key, delegate, vrf_key_hash: *cursor.bytes_of("the hash of a VRF key")? }
         }
         6 => Certificate::InstantaneousRewards,
-        9 | 14..=18 => Certificate::Governance,
+        16 | 17 => {
+            credential(cursor)?;
+            next(cursor)?;
+            let lovelace = i64::try_from(cursor.uint("a deposit in lovelace")?).unwrap_or(i64::MAX);
+            Certificate::Governance { deposit: if kind == 16 { lovelace } else { -lovelace } }
+        }
+        9 | 14 | 15 | 18 => Certificate::Governance { deposit: 0 },
         _ => return Err(DecodeError { offset: at, expected: "a kind of certificate from 0 to 18" }),
     };
     while fields.next(cursor)? {
@@ -251,12 +260,13 @@ mod tests {
             ("82068200a0".to_owned(), Certificate::InstantaneousRewards),
             (format!("83078200{one}1a001e8480"), Certificate::Registration { credential: key, pool: None }),
             (format!("83088201{one}00"), Certificate::Deregistration { credential: script }),
-            (format!("83098200{one}8102"), Certificate::Governance),
+            (format!("83098200{one}8102"), Certificate::Governance { deposit: 0 }),
             (format!("840a8200{one}{two}8102"), Certificate::Delegation { credential: key, pool: [2; 28] }),
             (format!("840b8200{one}{two}00"), Certificate::Registration { credential: key, pool: Some([2; 28]) }),
             (format!("840c8200{one}810200"), Certificate::Registration { credential: key, pool: None }),
             (format!("850d8200{one}{two}810200"), Certificate::Registration { credential: key, pool: Some([2; 28]) }),
-            (format!("84108200{one}00f6"), Certificate::Governance),
+            (format!("84108200{one}07f6"), Certificate::Governance { deposit: 7 }),
+            (format!("83118200{one}07"), Certificate::Governance { deposit: -7 }),
         ] {
             assert_eq!(read(&format!("81{text}")), Ok(vec![expected.clone()]), "{text}");
             assert_eq!(read(&format!("d90102 9f{text}ff").replace(' ', "")), Ok(vec![expected]), "{text}");

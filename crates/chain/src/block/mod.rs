@@ -10,6 +10,7 @@ mod certificate;
 mod era;
 mod header;
 mod parts;
+mod proposal;
 mod transaction;
 mod update;
 
@@ -18,6 +19,7 @@ pub use certificate::{Certificate, Credential, Hash28, PoolTerms};
 pub use era::Era;
 pub use header::{Header, OperationalCertificate, VrfCertificate, header_hash};
 pub use parts::{Input, Listing, Output, Redeemer, Transaction, VkeyWitness, Witnesses};
+pub use proposal::{GovernanceAction, Proposal};
 pub use update::{ParameterUpdate, Update};
 
 use std::mem;
@@ -137,6 +139,14 @@ impl Block<'_, '_> {
     /// The place and what was expected there.
     pub fn withdrawals(&self, transaction: &Transaction) -> Result<Vec<(Credential, u64)>, DecodeError> {
         certificate::withdrawals(self.bytes, transaction.withdrawals.span)
+    }
+
+    /// A transaction's proposals of Conway's governance.
+    ///
+    /// # Errors
+    /// The place and what was expected there.
+    pub fn proposals(&self, transaction: &Transaction) -> Result<Vec<Proposal>, DecodeError> {
+        proposal::proposals(self.bytes, transaction.proposals.span)
     }
 
     /// A transaction's proposed change of parameters; None without one.

@@ -31,7 +31,7 @@ fn accounts() -> Accounts {
 }
 
 fn moves<'t>(withdrawals: &'t [(Credential, u64)], certificates: &'t [Certificate]) -> Moves<'t> {
-    Moves { fee: 5, withdrawals, certificates, governs: false }
+    Moves { fee: 5, withdrawals, certificates, proposed: 0, governs: false }
 }
 
 #[test]
@@ -62,8 +62,8 @@ fn what_fits_is_taken_and_what_does_not_is_refused() {
         (vec![], vec![retirement(POOL, 0)], Some(false)),
         (vec![], vec![retirement(POOL, last + 1)], Some(false)),
         (vec![], vec![retirement([8; 28], 1)], Some(false)),
-        (vec![], vec![Certificate::Governance], None),
-        (vec![(OWNER, 6)], vec![Certificate::Governance], Some(false)),
+        (vec![], vec![Certificate::Governance { deposit: 7 }], None),
+        (vec![(OWNER, 6)], vec![Certificate::Governance { deposit: -7 }], Some(false)),
     ] {
         let found = accounts().apply(&moves(&withdrawals, &certificates));
         assert_eq!(found, expected, "{withdrawals:?} {certificates:?}");

@@ -1,4 +1,4 @@
-"""Doubts about metrics between two clocks, of a simulated run to which what round trips found is added."""
+"""Warnings about metrics between two clocks, of a simulated run to which what round trips found is added."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,8 +32,8 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def with_clocks(run: Run, place: Path, *found: tuple[float, float]) -> Run:
-    """The run with a look at the clock of each of some machines: how far it was ahead, and the doubt, in ms."""
-    looks = [Offset(0, round(ahead * MS), round(doubt * MS), 50) for ahead, doubt in found]
+    """The run with a look at the clock of each of some machines: how far it was ahead, and the most that this can be wrong by, in ms."""
+    looks = [Offset(0, round(ahead * MS), round(wrong * MS), 50) for ahead, wrong in found]
     with RunWriter(place) as writer:
         for name in run.manifest.tables:
             writer.copy(name, run.table_files(name))
@@ -41,7 +41,7 @@ def with_clocks(run: Run, place: Path, *found: tuple[float, float]) -> Run:
         return writer.finish(msgspec.structs.replace(run.manifest, origin="measured"))
 
 
-def doubted(found: Comparison) -> dict[str, set[str]]:
+def warned(found: Comparison) -> dict[str, set[str]]:
     """The kinds of warnings about clocks, each with the ids of the metrics whose rows carry it."""
     return {kind: {row.metric.id for row in found.rows if kind in {one.kind for one in row.warnings}} for kind in KINDS}
 
@@ -76,12 +76,12 @@ def test_the_catalogue_names_what_there_is() -> None:
         ([(5_000.0, 0.5)], 4_999.5, 5_000.5),
     ],
 )
-def test_a_metric_carries_a_doubt_where_clocks_matter_at_its_size(
+def test_a_metric_carries_a_warning_where_clocks_matter_at_its_size(
     simulated: Run, tmp_path: Path, clocks: Sequence[tuple[float, float]], least: float, most: float
 ) -> None:
     matters = matters_ms(simulated)
     assert matters["adopted_by_096"] > 2 * matters["slot_started"]  # so that one limit can't be right for both
-    found = doubted(alone(with_clocks(simulated, tmp_path / "run", *clocks)))
+    found = warned(alone(with_clocks(simulated, tmp_path / "run", *clocks)))
     apart = {name for name, one in matters.items() if one <= least}
     assert found == {
         "machine_clocks_apart": apart,
@@ -89,11 +89,11 @@ def test_a_metric_carries_a_doubt_where_clocks_matter_at_its_size(
     }
 
 
-def test_clocks_that_were_not_compared_or_are_near_are_no_doubt(simulated: Run, tmp_path: Path) -> None:
+def test_clocks_that_were_not_compared_or_are_near_are_not_warned_of(simulated: Run, tmp_path: Path) -> None:
     near = with_clocks(simulated, tmp_path / "near", (0.05, 0.01))
     for run in (simulated, with_clocks(simulated, tmp_path / "none"), near):
         assert not KINDS & {one.kind for one in show_run(run).warnings}
-        assert doubted(alone(run)) == {kind: set() for kind in KINDS}
+        assert warned(alone(run)) == {kind: set() for kind in KINDS}
 
 
 def test_nothing_ships_where_clocks_were_too_far_apart_for_what_decides(simulated: Run, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_nothing_ships_where_clocks_were_too_far_apart_for_what_decides(simulate
         found = compare([run, other])
         assert found.decision
         named[name] = {cause.name for cause in found.decision.causes} & KINDS
-        assert doubted(found)["machine_clocks_apart"]  # a metric that is smaller
+        assert warned(found)["machine_clocks_apart"]  # a metric that is smaller
     assert named == {"near": set(), "far": {"machine_clocks_apart"}}
     (said,) = (one.text for one in show_run(far).warnings if one.kind == "machine_clocks_apart")
     assert f"at least {1.1 * decisive - 0.01:.3g} ms apart" in said

@@ -1,4 +1,4 @@
-"""Doubts about metrics that are differences between two clocks: how far clocks of runs were apart, beside the least that matters of each metric."""
+"""Warnings about metrics that are differences between two clocks: how far clocks of runs were apart, beside the least that matters of each metric."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from slotmark.compare.estimators.interface import Entry
 
 
-def doubts(
+def clock_warnings(
     bench: Catalogue, levels: Iterable[tuple[Metric, float]], analyses: Sequence[Analysis]
 ) -> Mapping[str, Warning]:
     """Returns a warning for each metric for which it matters how far clocks were, or can have been, apart: the same one for all of a kind.
@@ -58,10 +58,10 @@ def doubts(
     return found
 
 
-def doubted(entries: "Sequence[Entry]", bench: Catalogue, analyses: Sequence[Analysis]) -> "list[Entry]":
+def with_clock_warnings(entries: "Sequence[Entry]", bench: Catalogue, analyses: Sequence[Analysis]) -> "list[Entry]":
     """Rows with the warnings about clocks, by the levels of their baselines."""
     levels = [(entry.metric, one.mean) for entry in entries if (one := entry.summaries[0])]
-    found = doubts(bench, levels, analyses)
+    found = clock_warnings(bench, levels, analyses)
     return [
         msgspec.structs.replace(entry, warnings=[*entry.warnings, found[entry.metric.id]])
         if entry.metric.id in found

@@ -7,7 +7,7 @@ import msgspec
 
 from slotmark.compare.attributing import attributions
 from slotmark.compare.attribution import Attribution
-from slotmark.compare.clocks import doubted
+from slotmark.compare.clocks import with_clock_warnings
 from slotmark.compare.decision import Found, decide
 from slotmark.compare.earlier import Source, prior_of
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
@@ -157,7 +157,7 @@ def _comparison(
         work.last("where differences come from")
         come_from, missing = _attributed(sides, analyses, confidence) if entries.explained else ([], [])
         of_sides = warnings_of(analyses)
-        made = doubted(
+        made = with_clock_warnings(
             [entry for one in estimates for entry in one.entries],
             entries,
             [one for of_side in analyses for one in of_side],

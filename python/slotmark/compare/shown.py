@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from slotmark.compare.clocks import doubts
+from slotmark.compare.clocks import clock_warnings
 from slotmark.compare.result import Summary
 from slotmark.compare.results.shown import ShownRun, ShownSession
 from slotmark.compare.summary import summarise_runs
@@ -31,7 +31,9 @@ def show_run(run: Run, filters: Sequence[Filter] | None = None) -> ShownRun:
             rows += [(metric, part, summarise_runs([found], part, drawn=False)) for part in found.parts]
             if not found.parts:
                 unrecorded.append(metric)
-        of_clocks = doubts(analysis.catalogue, ((metric, summary.mean) for metric, _, summary in rows), [analysis])
+        of_clocks = clock_warnings(
+            analysis.catalogue, ((metric, summary.mean) for metric, _, summary in rows), [analysis]
+        )
         warnings = list(dict.fromkeys([*warnings, *of_clocks.values()]))
     return ShownRun(
         name=run.name,

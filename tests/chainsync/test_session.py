@@ -65,7 +65,9 @@ def test_every_metric_of_the_catalogue_has_samples_of_every_setting(runs: Path) 
             "decode, sequential",
             "decode, 50 in flight",
         }, metric.id
-        assert all(value >= 0 for setting in found.parts for value in found.values(setting)), metric.id
+        assert all(
+            value > 0 or metric.id == "switches_per_block" for setting in found.parts for value in found.values(setting)
+        ), metric.id
 
 
 def test_each_round_does_everything_once_in_an_order_of_the_seed(

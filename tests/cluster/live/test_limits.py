@@ -73,9 +73,8 @@ def test_a_runs_limits_are_in_its_manifest_and_compared(bed: Path, tmp_path: Pat
         "Parameter 'memory limit' differs: none for the baseline, 268,435,456 bytes here" in text for text in texts
     )
     usage = within.table("node_usage")
-    assert max(usage["cache_bytes"].to_pylist()) >= 0
+    assert max(usage["cache_bytes"].to_pylist()) > 0
     assert set(free.table("node_usage")["cache_bytes"].to_pylist()) == {None}
-    assert min(usage["major_faults"].to_pylist()) >= 0
 
 
 def test_a_host_that_needs_more_is_named_with_its_limit(bed: Path, tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ import msgspec
 import numpy as np
 
 from slotmark.compare.compare import judged
-from slotmark.compare.decision import Found, decide
+from slotmark.compare.decision import decide
 from slotmark.compare.estimators import Entry, Measured
 from slotmark.compare.policy import Policy
-from slotmark.compare.result import Answer, Basis, Decision, Quantity, Side
+from slotmark.compare.result import Answer, Basis, Comparison, Decision, Quantity, Side
 from slotmark.metrics import Metric
 from slotmark.run import Target
 from slotmark.statistics.between_runs import pooled
@@ -84,16 +84,18 @@ def answers(plant: Plant, count: int, seed: int, *, repetitions: int = 2_000) ->
 def decided(entries: list[Entry]) -> Decision:
     """The decision that rows of two planted sides lead to. One run per side: what is measured are the intervals, so conditional verdicts count."""
     rows, tests = judged(entries, CONFIDENCE, of_these_runs=True)
-    found = Found(
+    found = Comparison(
+        bench="planted",
         baseline=side("base"),
         candidates=[side("new")],
-        metrics=[entry.metric for entry in entries],
         rows=rows,
         tests=tests,
         confidence=CONFIDENCE,
+        repetitions=0,
+        seed=1,
         warnings=[],
     )
-    decision = decide(found, Policy(conditional=Conditional.COUNT, warnings=()))
+    decision = decide(found, [entry.metric for entry in entries], Policy(conditional=Conditional.COUNT, warnings=()))
     assert decision is not None
     return decision
 

@@ -6,17 +6,18 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from slotmark.compare import Decision, Policy, Row, Side, Verdict
+from slotmark.compare import Comparison, Decision, Policy, Row, Side, Verdict
 from slotmark.compare.compare import judged
-from slotmark.compare.decision import Found, decide
+from slotmark.compare.decision import decide
 from slotmark.compare.estimators.interface import Entry, How
 from slotmark.compare.estimators.means import of_paired_levels
 from slotmark.compare.estimators.reach import Chance
 from slotmark.compare.looks import CONFIDENCE, look, undecided
+from slotmark.compare.results.details import Looks
 from slotmark.metrics import catalogue, register
 from slotmark.run import Run
 from slotmark.run.folder import as_of_round
-from slotmark.statistics.anytime import FIRST_LOOK
+from slotmark.statistics.anytime import FIRST_LOOK, PRIOR
 from slotmark.statistics.between_runs import of_pairs
 from tests.compare.planted_runs import BENCH, FOLDER, WITHIN, Plant, levels, manifest_of, write_runs
 
@@ -102,16 +103,19 @@ def looked(found: np.ndarray, how: How) -> tuple[list[Row], Decision]:
     ]
     rows, tests = judged(entries, how.confidence)
     decision = decide(
-        Found(
+        Comparison(
+            bench=BENCH,
             baseline=Side("base", manifest_of("base", "base")),
             candidates=[Side("new", manifest_of("new", "new"))],
-            metrics=metrics,
             rows=rows,
             tests=tests,
             confidence=how.confidence,
+            repetitions=0,
+            seed=how.seed,
             warnings=[],
-            at_any_look=how.at_any_look,
+            details=[Looks(first=FIRST_LOOK, prior=PRIOR)] if how.at_any_look else [],
         ),
+        metrics,
         Policy(needs_all=False),
     )
     assert decision is not None

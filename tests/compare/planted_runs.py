@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from slotmark.compare import Comparison, Decision, Policy, Row, Side
 from slotmark.compare.compare import compare, judged
-from slotmark.compare.decision import Found, decide
+from slotmark.compare.decision import decide
 from slotmark.compare.estimators.means import Levels, RunRow, compared
 from slotmark.compare.prior import Prior
 from slotmark.compare.spread import entry_of, spread
@@ -209,15 +209,18 @@ def made_worse(rows: Sequence[RunRow], by: float, *, decisive: bool = True) -> l
 def decided(rows: Sequence[RunRow], prior: Prior) -> tuple[list[Row], Decision]:
     judged_rows, tests = judged(compared(rows, prior, CONFIDENCE), CONFIDENCE)
     decision = decide(
-        Found(
+        Comparison(
+            bench=BENCH,
             baseline=Side("base", manifest_of("base", "base")),
             candidates=[Side("new", manifest_of("new", "new"))],
-            metrics=catalogue(BENCH).metrics,
             rows=judged_rows,
             tests=tests,
             confidence=CONFIDENCE,
+            repetitions=0,
+            seed=1,
             warnings=[],
         ),
+        catalogue(BENCH).metrics,
         Policy(),
     )
     if decision is None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from benchmarks.statistics.reference_52 import OUT, PAIRS, cells, table
 
-from slotmark.compare import Policy, Side
+from slotmark.compare import Comparison, Policy, Side
 from slotmark.compare.compare import judged
-from slotmark.compare.decision import Found, decide
+from slotmark.compare.decision import decide
 from slotmark.compare.estimators.means import Levels, RunRow, compared
 from slotmark.compare.prior import Prior
 from slotmark.compare.spread_table import SpreadTable, spread_table_text
@@ -44,15 +44,18 @@ def holds(levels: dict[str, tuple[float, float]], known: SpreadTable) -> bool:
     ]
     made, tests = judged(compared(rows, Prior(table=known), CONFIDENCE), CONFIDENCE)
     decision = decide(
-        Found(
+        Comparison(
+            bench="cluster",
             baseline=Side("one", manifest_of("one", "one")),
             candidates=[Side("other", manifest_of("other", "other"))],
-            metrics=[row.metric for row in rows],
             rows=made,
             tests=tests,
             confidence=CONFIDENCE,
+            repetitions=0,
+            seed=1,
             warnings=[],
         ),
+        [row.metric for row in rows],
         Policy(warnings=()),
     )
     assert decision is not None

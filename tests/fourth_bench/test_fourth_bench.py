@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from slotmark.compare import Answer, Blocks, Comparison, Policy, compare, show_run
-from slotmark.compare.decision import Found, decide
+from slotmark.compare.decision import decide
 from slotmark.compare.policy import only
 from slotmark.errors import RunError
 from slotmark.metrics import Analysis, catalogue, register
@@ -116,16 +116,8 @@ def test_every_renderer_shows_it(compared: Comparison, tmp_path: Path) -> None:
 def decided(compared: Comparison, policy: Policy) -> Answer:
     """The decision of a policy on rows that were compared without it."""
     metrics = {metric.id: metric for metric in policy.applied(catalogue(compared.bench).metrics)}
-    found = Found(
-        baseline=compared.baseline,
-        candidates=compared.candidates,
-        metrics=list(metrics.values()),
-        rows=[msgspec.structs.replace(row, metric=metrics[row.metric.id]) for row in compared.rows],
-        tests=compared.tests,
-        confidence=compared.confidence,
-        warnings=compared.warnings,
-    )
-    decision = decide(found, policy)
+    rows = [msgspec.structs.replace(row, metric=metrics[row.metric.id]) for row in compared.rows]
+    decision = decide(msgspec.structs.replace(compared, rows=rows), list(metrics.values()), policy)
     assert decision is not None
     return decision.answer
 

@@ -8,7 +8,7 @@ import msgspec
 from slotmark.compare.attributing import attributions
 from slotmark.compare.attribution import Attribution
 from slotmark.compare.clocks import with_clock_warnings
-from slotmark.compare.decision import Found, decide
+from slotmark.compare.decision import decide
 from slotmark.compare.earlier import Source, prior_of
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
@@ -168,27 +168,14 @@ def _comparison(
     rows = every[: len(entered)]
     baseline, *candidates = with_warnings(sides, of_sides, estimates)
     earlier = how.prior.warnings if how.prior else []
-    warnings = [*left_out, *earlier, *(warning for one in estimates for warning in one.warnings), *missing]
-    found = Found(
-        baseline=baseline,
-        candidates=candidates,
-        metrics=metrics,
-        rows=rows,
-        tests=tests,
-        confidence=confidence,
-        warnings=warnings,
-        comparisons=comparisons,
-        at_any_look=how.at_any_look,
-    )
     warned = {one.kind for of in ([baseline, *candidates], rows) for each in of for one in each.warnings} & {
         *policy.stopping(entries.bench)
     }
     ranking = (
         rank(entries, [baseline, *candidates], rows, every[len(entered) :], sorted(warned)) if of_ranking else None
     )
-    return Comparison(
-        bench=baseline.manifest.bench,
-        decision=None if ranking and given is None else decide(found, policy),
+    found = Comparison(
+        bench=entries.bench,
         ranking=ranking,
         baseline=baseline,
         candidates=candidates,
@@ -199,8 +186,10 @@ def _comparison(
         confidence=confidence,
         repetitions=max(one.repetitions for one in estimates),
         seed=how.seed,
-        warnings=warnings,
+        warnings=[*left_out, *earlier, *(warning for one in estimates for warning in one.warnings), *missing],
     )
+    decision = None if ranking and given is None else decide(found, metrics, policy)
+    return msgspec.structs.replace(found, decision=decision)
 
 
 def _attributed(
@@ -257,28 +246,19 @@ def _mixed_comparison(
     remarks = [*left_out, *entries.warnings_if_known("mixed_cluster", left=what)]
     if lacking:
         remarks += entries.warnings_if_known("senders_unknown", targets=lacking)
-    found = Found(
-        baseline=baseline,
-        candidates=candidates,
-        metrics=metrics,
-        rows=rows,
-        tests=tests,
-        confidence=confidence,
-        warnings=remarks,
-        comparisons=comparisons,
-    )
-    return Comparison(
+    found = Comparison(
         bench=entries.bench,
-        decision=decide(found, policy),
         baseline=baseline,
         candidates=candidates,
         rows=rows,
         tests=tests,
+        comparisons=comparisons,
         confidence=confidence,
         repetitions=0,
         seed=how.seed,
         warnings=remarks,
     )
+    return msgspec.structs.replace(found, decision=decide(found, metrics, policy))
 
 
 def analysed(sides: Sequence[Side], analyses: Sequence[Sequence[Analysis]]) -> list[Side]:

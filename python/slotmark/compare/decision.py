@@ -14,6 +14,7 @@ from slotmark.compare.result import (
     Answer,
     Basis,
     Cause,
+    Comparison,
     Decision,
     Difference,
     Needed,
@@ -31,7 +32,7 @@ from slotmark.statistics.interval import BOUNDS, Interval
 from slotmark.statistics.planning import POWER, size_needed
 from slotmark.statistics.rank_tests import error_share
 from slotmark.verdict import Conditional, Verdict
-from slotmark.warnings import ENOUGH_RUNS, SHOWING_ROUNDS, Warning
+from slotmark.warnings import ENOUGH_RUNS, SHOWING_ROUNDS
 from slotmark.words import few, listed
 
 HALF = 0.5
@@ -41,40 +42,19 @@ NAMED = 3
 """The most metrics that are named in the line; the causes have all."""
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of a comparison, for a decision.
-
-    Attributes:
-        baseline: The first side, with its warnings.
-        candidates: The others.
-        metrics: All of the bench, with the policy's ranks.
-        rows: With their verdicts.
-        tests: Over how many tests p-values were adjusted.
-        confidence: Confidence of verdicts, as a fraction.
-        warnings: Warnings about the comparison as a whole.
-        comparisons: How many share the error rate.
-        at_any_look: Whether rounds come one by one, and the results hold at all looks together.
-    """
-
-    baseline: Side
-    candidates: Sequence[Side]
-    metrics: Sequence[Metric]
-    rows: Sequence[Row]
-    tests: int
-    confidence: float
-    warnings: Sequence[Warning]
-    comparisons: int = 1
-    at_any_look: bool = False
-
-
-def decide(found: Found, policy: Policy) -> Decision | None:
-    """The decision about all candidates; None where no metric is decisive, or there is no candidate.
+def decide(found: Comparison, metrics: Sequence[Metric], policy: Policy) -> Decision | None:
+    """The decision about all candidates of a comparison; None where no metric is decisive, or there is no candidate.
 
     - hold: a decisive metric is worse, and that isn't accepted;
     - ship: every decisive metric is shown not to be worse by more than its margin: the end of its 98 % interval that is worse lies within;
     - run again: all else.
+
+    Args:
+        found: The comparison, of which nothing is decided yet.
+        metrics: All of the bench, with the policy's ranks.
+        policy: How is decided.
     """
-    decisive = [metric for metric in found.metrics if metric.rank == "decisive" and metric.tested]
+    decisive = [metric for metric in metrics if metric.rank == "decisive" and metric.tested]
     if not decisive or not found.candidates:
         return None
     rows = [row for row in found.rows if row.metric in decisive]
@@ -134,7 +114,7 @@ def variation_in_words(rows: Sequence[Row]) -> str:
     return "; ".join([*words, *([NOT_KNOWN if not words else "of the other metrics not known"] if unknown else [])])
 
 
-def _rests_on(found: Found, rows: Sequence[Row], causes: Sequence[Cause], known: str) -> str:
+def _rests_on(found: Comparison, rows: Sequence[Row], causes: Sequence[Cause], known: str) -> str:
     """Returns the words in the line where verdicts rest on an assumption, or on single runs alone; empty where runs show it."""
     if "assumed" in known or " and " in known:
         return f"run-to-run variation {known}"
@@ -155,7 +135,7 @@ def together(answers: Sequence[Answer]) -> Answer:
 
 
 def _causes(
-    found: Found, rows: Sequence[Row], place: int, policy: Policy, accepted: dict[str, Accepted]
+    found: Comparison, rows: Sequence[Row], place: int, policy: Policy, accepted: dict[str, Accepted]
 ) -> Iterator[Cause]:
     """Returns the reasons why rows that have a verdict don't let ship."""
     for row in rows:
@@ -181,7 +161,7 @@ def _missing(decisive: Sequence[Metric], rows: Sequence[Row], place: int, name: 
 
 
 def _of_row(
-    found: Found, row: Row, difference: Difference, name: str, policy: Policy, accepted: Accepted | None
+    found: Comparison, row: Row, difference: Difference, name: str, policy: Policy, accepted: Accepted | None
 ) -> Cause | None:
     """Returns the reason why a decisive row doesn't let ship; None where it does."""
     if accepted is not None and accepted.up_to is None:
@@ -228,7 +208,7 @@ def _is_of_single_runs(row: Row, difference: Difference) -> bool:
     return of_means and difference.basis is not None and not difference.basis.of_runs
 
 
-def _tipping(found: Found, metric: Metric, difference: Difference, margin: float) -> tuple[str, float | None]:
+def _tipping(found: Comparison, metric: Metric, difference: Difference, margin: float) -> tuple[str, float | None]:
     """Returns the words for what single runs show, with the spread of runs of one build at which it is no longer shown; empty where they show nothing.
 
     A spread s adds 2 s^2 to the variance of the logarithm of the ratio. It is taken to be known, so that the limit is the normal distribution's.
@@ -326,7 +306,7 @@ def _why_open(metric: Metric, difference: Difference, margin: float) -> str:
     )
 
 
-def _needed(found: Found, metric: Metric, difference: Difference, margin: float) -> Needed | None:
+def _needed(found: Comparison, metric: Metric, difference: Difference, margin: float) -> Needed | None:
     """Returns the units per side that would be enough, if the difference were the one that was seen; None where that is unknown."""
     basis, bounds = difference.basis, _harm(metric, difference.bounds)
     if found.at_any_look and basis is not None and min(basis.counts) < FIRST_LOOK:
@@ -376,7 +356,7 @@ def _degrees(basis: Basis) -> Callable[[int], float] | None:
     return lambda units: max(2 * (units - 1) + more, 1)
 
 
-def _share(found: Found) -> float:
+def _share(found: Comparison) -> float:
     """The part of the error rate that a test of a decisive metric has."""
     tested = [
         row.metric.rank == "decisive"
@@ -387,7 +367,7 @@ def _share(found: Found) -> float:
     return error_share(found.tests, sum(tested), decides=True) / found.comparisons
 
 
-def _of_warnings(found: Found, rows: Sequence[Row], side: Side, policy: Policy) -> list[Cause]:
+def _of_warnings(found: Comparison, rows: Sequence[Row], side: Side, policy: Policy) -> list[Cause]:
     """Warnings on which nothing ships, named beside a hold too: about the comparison, the two sides, and decisive rows."""
     warnings = [
         *found.warnings,
@@ -406,10 +386,16 @@ def _of_warnings(found: Found, rows: Sequence[Row], side: Side, policy: Policy) 
 
 
 def _line(
-    found: Found, answers: Sequence[Answer], causes: Sequence[Cause], decisive: int, rests_on: str, *, accepted: bool
+    found: Comparison,
+    answers: Sequence[Answer],
+    causes: Sequence[Cause],
+    decisive: int,
+    rests_on: str,
+    *,
+    accepted: bool,
 ) -> str:
     """The decision in one line, whatever the names of sides, parts and metrics hold."""
-    origin = origin_in_line([found.baseline, *found.candidates])
+    origin = origin_in_line(found.sides)
     parts = []
     for answer in dict.fromkeys((together(answers), *answers)):
         sides = [side.name for side, its in zip(found.candidates, answers, strict=True) if its == answer]

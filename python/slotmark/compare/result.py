@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from slotmark.cleaning import one_line
-from slotmark.compare.results.details import Detail
+from slotmark.compare.results.details import Detail, Looks
 from slotmark.compare.traits import Unit, traits_of, unit_of
 from slotmark.metrics import Key, Metric
 from slotmark.numbers import percent_change
@@ -468,6 +468,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     def sides(self) -> list[Side]:
         """Baseline and candidates, in order."""
         return [self.baseline, *self.candidates]
+
+    @property
+    def at_any_look(self) -> bool:
+        """Returns whether rounds come one by one, and results hold at all looks together."""
+        return any(isinstance(one, Looks) for one in self.details)
 
     @property
     def all_warnings(self) -> list[Warning]:

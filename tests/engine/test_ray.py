@@ -21,7 +21,8 @@ from slotmark.benches.cluster.question import Question, answered
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.engine import Piece
 from slotmark.engine.ray import Cluster as Nodes
-from slotmark.engine.ray import Node, on_nodes, refuse
+from slotmark.engine.ray import Node, on_nodes, output_of_ray, refuse
+from slotmark.engine.ray.connection import LOG, lost_in_words
 from slotmark.errors import EngineError
 from tests.cluster.made_up_logs import Cluster as LoggingCluster
 from tests.cluster.test_forecast import SMALL, replays
@@ -166,7 +167,10 @@ def test_hosts_of_a_file_are_checked(cluster: Cluster, tmp_path: Path) -> None:
     file.write_text(HOSTS, encoding="utf-8")
     fine = cluster.slotmark("hosts", "check", file)
     assert (fine.returncode, fine.stderr) == (0, "")
-    assert re.search(r"one\W+\S+ \(198\.18\.0\.1\)\W+-?[\d,]+ us ± [\d,]+ us\W+nothing", fine.stdout)
+    assert re.search(r"\(198\.18\.0\.2\)\W+host=b\W+1\W+2\.\S+\W+3\.\S+\W+\d\.\S+\W+(\w+\+?\W+)?yes", fine.stdout), (
+        "the nodes"
+    )
+    assert re.search(r"one\W+\S+ \(198\.18\.0\.1\)\W+-?[\d,]+ us ± [\d,]+ us\W+sh\W+3001\W+nothing", fine.stdout)
 
     file.write_text(
         f'{HOSTS}[two]\nlabels = {{host = "b"}}\nprograms = ["sh", "no-such-program"]\n'
@@ -498,6 +502,19 @@ def test_a_worker_of_another_version_does_no_piece(monkeypatch: pytest.MonkeyPat
     found = on_nodes.in_worker(piece, ("0.1.0", "this", "3.11"))[0]
     assert isinstance(found, EngineError)
     assert "joined the cluster with another version" in str(found)
+
+
+@pytest.mark.parametrize("printed", ["", "what Ray printed\n"])
+def test_what_ray_printed_is_kept_and_named(printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    said: list[str] = []
+    with pytest.raises(EngineError) as lost, output_of_ray(said.append) as folder:
+        (folder / LOG).write_text(printed, encoding="utf-8")
+        raise EngineError(lost_in_words("198.18.0.1:6379", "it ended.", folder))
+    log = folder / LOG
+    assert said == ([f"What Ray printed is in {log}."] if printed else [])
+    assert (str(log) in str(lost.value)) == log.exists() == bool(printed)
+    assert folder.exists() == bool(printed)
 
 
 def test_a_node_that_does_not_answer_is_not_one_of_another_version() -> None:

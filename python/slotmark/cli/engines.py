@@ -14,6 +14,8 @@ from slotmark.options import Option
 from slotmark.places import Place, Url
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from slotmark.benches.cluster.live.elsewhere import Reach
     from slotmark.engine import Engine
     from slotmark.engine.hosts import Wanted
@@ -129,8 +131,7 @@ def reach_of(name: str, *, insecure: bool) -> "Reach | None":
         if insecure:
             raise ArgumentError("--insecure-ray is of --engine ray: give that, or leave it out.")
         return None
-    from slotmark.engine.ray import refuse_without_ray, stations
-    from slotmark.temporary import temporary_folder
+    from slotmark.engine.ray import output_of_ray, refuse_without_ray, stations
 
     refuse_without_ray()
     printed: list[Cluster] = []
@@ -144,8 +145,8 @@ def reach_of(name: str, *, insecure: bool) -> "Reach | None":
     @contextmanager
     def reach(wanted: "Mapping[str, Wanted]", start: Callable[[], Any]) -> "Iterator[dict[str, Station]]":
         with (
-            temporary_folder() as scratch,
-            stations(wanted, start, Path(scratch), insecure=insecure, checked=print_new) as found,
+            output_of_ray(talk.remark) as folder,
+            stations(wanted, start, folder, insecure=insecure, checked=print_new) as found,
         ):
             yield found
 
@@ -153,7 +154,12 @@ def reach_of(name: str, *, insecure: bool) -> "Reach | None":
 
 
 def _print_checked(cluster: "Cluster") -> None:
-    """Prints what a cluster has, a row per node."""
+    """Prints what a cluster has, on standard error."""
+    print_table(nodes_table(cluster), errors=True)
+
+
+def nodes_table(cluster: "Cluster") -> "Table":
+    """Returns a table of what a cluster has, a row per node."""
     from rich.table import Table
 
     table = Table(title=f"Ray cluster {cluster.address}", title_justify="left")
@@ -172,4 +178,4 @@ def _print_checked(cluster: "Cluster") -> None:
             else (node.fault, "", "", "")
         )
         table.add_row(node.name, labels, plain(node.cores), *facts)
-    print_table(table, errors=True)
+    return table

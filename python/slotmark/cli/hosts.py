@@ -22,23 +22,26 @@ def check(
     import msgspec
     from rich.table import Table
 
+    from slotmark.cli.engines import nodes_table
     from slotmark.engine.hosts import wanted
-    from slotmark.engine.ray import hosts_found
-    from slotmark.temporary import temporary_folder
+    from slotmark.engine.ray import hosts_found, output_of_ray
 
     asked = wanted(hosts)
-    with temporary_folder() as scratch:
-        cluster, found = hosts_found(asked, Path(scratch))
+    with output_of_ray(talk.remark) as folder:
+        cluster, found = hosts_found(asked, folder)
     if as_json:
         for one in found:
             typer.echo(msgspec.json.encode(one).decode())
     else:
-        table = Table()
-        for title in ("host", "node", "clock ahead", "wrong"):
+        print_table(nodes_table(cluster))
+        table = Table(title=f"Hosts of {hosts}", title_justify="left")
+        for title in ("host", "node", "clock ahead", "programs", "ports", "wrong"):
             table.add_column(title)
         for one in found:
             clock = "" if one.clock is None else f"{one.clock.ahead_us:,} us ± {one.clock.doubt_us:,} us"
-            table.add_row(one.name, one.node, clock, "; ".join(one.wrong) or "nothing")
+            needs = asked[one.name]
+            programs, ports = ", ".join(needs.programs), ", ".join(map(str, needs.ports))
+            table.add_row(one.name, one.node, clock, programs, ports, "; ".join(one.wrong) or "nothing")
         print_table(table)
     unsecured = [node for node in cluster.nodes if not node.secured and not node.fault]
     if unsecured:

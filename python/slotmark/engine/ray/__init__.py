@@ -4,8 +4,9 @@ Ray is loaded by a process of its own, the driver, and by the workers that Ray s
 process when the cluster is lost. The driver talks with this process through a pipe, which ends with either of them.
 """
 
+from slotmark.engine.ray.connection import output_of_ray
 from slotmark.engine.ray.nodes import Cluster, Node, refuse, refuse_without_ray
 from slotmark.engine.ray.pieces import on_ray
 from slotmark.engine.ray.stations import hosts_found, stations
 
-__all__ = ["Cluster", "Node", "hosts_found", "on_ray", "refuse", "refuse_without_ray", "stations"]
+__all__ = ["Cluster", "Node", "hosts_found", "on_ray", "output_of_ray", "refuse", "refuse_without_ray", "stations"]

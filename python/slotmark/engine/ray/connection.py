@@ -1,6 +1,8 @@
 """The connection of a command to a Ray cluster, by a driver in a process of its own."""
 
-from collections.abc import Iterator
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,29 @@ from slotmark.engine.ray.messages import WAIT_S, Begin, Lost, Message, Staff, Vi
 from slotmark.engine.ray.nodes import Cluster
 from slotmark.engine.reached import OUTPUTS
 from slotmark.errors import EngineError
+from slotmark.temporary import temporary_place
 
 LOG = "ray.log"
 """The file of all that Ray prints in the driver."""
+
+
+@contextmanager
+def output_of_ray(remark: Callable[[str], None]) -> Iterator[Path]:
+    """A folder for what Ray prints, where a command has no folder of its own: it stays where Ray printed anything, and a remark names the file."""
+    folder = Path(tempfile.mkdtemp(prefix="slotmark-ray-", dir=temporary_place()))
+    log = folder / LOG
+    try:
+        yield folder
+    finally:
+        if _has_words(log):
+            shutil.rmtree(folder / OUTPUTS, ignore_errors=True)
+            remark(f"What Ray printed is in {log}.")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _has_words(log: Path) -> bool:
+    return log.is_file() and log.stat().st_size > 0
 
 
 @contextmanager
@@ -39,10 +61,9 @@ def connected(folder: Path) -> Iterator[tuple["Driver", Cluster]]:
 
 def lost_in_words(address: str, why: str, folder: Path) -> str:
     """A cluster that was lost, why, and what to do."""
-    return (
-        f"{address}: the Ray cluster was lost: {one_line(why)} What is finished is kept; "
-        f"start the cluster and run the same command again. {folder / LOG} has what Ray wrote."
-    )
+    log = folder / LOG
+    printed = f" {log} has what Ray printed." if _has_words(log) else ""
+    return f"{address}: the Ray cluster was lost: {one_line(why)} What is finished is kept; start the cluster and run the same command again.{printed}"
 
 
 class Driver:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from slotmark import open_run
@@ -21,7 +22,7 @@ from slotmark.benches.cluster.question import Question, answered
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.engine import Piece
 from slotmark.engine.ray import Cluster as Nodes
-from slotmark.engine.ray import Node, on_nodes, output_of_ray, refuse
+from slotmark.engine.ray import Node, on_nodes, output_of_ray, refuse, refuse_without_ray
 from slotmark.engine.ray.connection import LOG, lost_in_words
 from slotmark.errors import EngineError
 from tests.cluster.made_up_logs import Cluster as LoggingCluster
@@ -372,6 +373,42 @@ def test_the_token_is_in_no_file(cluster: Cluster) -> None:
     )
 
 
+def test_the_secret_of_a_store_is_in_no_file(cluster: Cluster, tmp_path: Path) -> None:
+    """Looks for it as for the token: after an ingest whose worker reads the store, and after a command that was killed while it wrote there."""
+    with store(cluster, cluster.folder) as secrets:
+        kept = f"s3://{BUCKET}/cut"
+        process = pieces(cluster, "held", kept, "2", cluster.folder / "killed", env=secrets)
+        waited(lambda: len(begun(cluster.folder / "killed")) == 2, process)
+        process.kill()
+        printed = process.communicate()
+        cluster.b.end_processes()
+        cluster.start(cluster.b, env=secrets)
+        made = LoggingCluster(2)
+        for slot in range(100, 160):
+            made.check(slot % 2, slot)
+        made.write(cluster.folder / "data" / BUCKET / "logs")
+        asked = [
+            "ingest",
+            f"s3://{BUCKET}/logs",
+            "-o",
+            f"s3://{BUCKET}/run",
+            "--engine",
+            "ray",
+            "--ray-label",
+            "host=b",
+        ]
+        in_folder = ["env", "-C", tmp_path, sys.executable, "-m", "slotmark"]
+        done = cluster.a.run(*in_folder, *asked, env={**cluster.environment, **secrets})
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"\(198\.18\.0\.2\): 1 piece, ", done.stderr)
+    assert not list(tmp_path.iterdir())
+    secret = SECRET.encode()
+    files = [file for file in cluster.folder.rglob("*") if file.is_file()]
+    assert {"run.json", "ray.log", "raylet.out"} <= {file.name for file in files}
+    assert [file for file in files if secret in file.read_bytes()] == []
+    assert SECRET not in "".join((*printed, done.stdout, done.stderr))
+
+
 @pytest.mark.slow
 def test_a_link_that_is_cut_for_half_a_minute(cluster: Cluster, tmp_path: Path) -> None:
     process = pieces(cluster, "held", tmp_path / "out", "4", tmp_path)
@@ -515,6 +552,48 @@ def test_what_ray_printed_is_kept_and_named(printed: str, tmp_path: Path, monkey
     assert said == ([f"What Ray printed is in {log}."] if printed else [])
     assert (str(log) in str(lost.value)) == log.exists() == bool(printed)
     assert folder.exists() == bool(printed)
+
+
+@pytest.mark.parametrize(
+    ("version", "is_refused"), [("2.51.2", True), ("1.99", True), ("2.52.0", False), ("3.0", False)]
+)
+def test_a_ray_without_tokens_is_refused(version: str, is_refused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: object())
+    monkeypatch.setattr("importlib.metadata.version", lambda _name: version)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    if not is_refused:
+        refuse_without_ray()
+        return
+    with pytest.raises(EngineError) as refused:
+        refuse_without_ray()
+    assert str(refused.value) == (
+        f"--engine ray: Ray {version} has no authentication by token; at least 2.52 is needed. Install it: pip install 'slotmark[ray]'."
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"ray": "2.61.0"}, "Ray 2.61.0, here 2.60.0"),
+        ({"python": "3.12.2"}, "Python 3.12.2, here 3.11.2"),
+        ({"python": "3.12.2", "ray": "2.61.0"}, "Ray 2.61.0, here 2.60.0 (and 1 other difference)"),
+        ({"slotmark": "", "commit": ""}, "slotmark none, here 0.1.0 abc"),
+        ({"commit": "def"}, "slotmark 0.1.0 def, here 0.1.0 abc"),
+        ({"python": "3.11.9"}, ""),
+    ],
+)
+def test_a_node_with_other_versions_is_refused(other: Mapping[str, str], why: str) -> None:
+    here = Node(host="a", ray="2.60.0", python="3.11.2", slotmark="0.1.0", commit="abc", secured=True)
+    node = msgspec.structs.replace(here, host="b", address="198.18.0.2", **other)
+    cluster = Nodes(address="198.18.0.1:6379", here=here, nodes=[here, node])
+    if not why:
+        refuse(cluster, insecure=False, labels={})
+        return
+    with pytest.raises(EngineError) as refused:
+        refuse(cluster, insecure=False, labels={})
+    assert str(refused.value) == (
+        f"b (198.18.0.2): {why}. Install the same on all nodes and start them again: outputs must not depend on the node."
+    )
 
 
 def test_a_node_that_does_not_answer_is_not_one_of_another_version() -> None:

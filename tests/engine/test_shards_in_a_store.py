@@ -14,6 +14,7 @@ from slotmark.engine import NotMergedError, Piece, Shard, gathered, opened, shar
 from slotmark.engine.reached import forget
 from slotmark.errors import PieceError, SlotmarkError
 from slotmark.places import Place, Url
+from tests.conftest import bytes_of, slotmark
 from tests.engine.works import filled
 from tests.s3 import BUCKET, S3, SLOW_DOWN, Fault, through
 
@@ -59,6 +60,26 @@ def test_shards_in_a_store_give_what_shards_in_a_folder_give(s3: S3, tmp_path: P
     there, here = s3.folder / BUCKET / "sweep", tmp_path / "sweep"
     assert s3.names("sweep") == sorted(str(file.relative_to(here)) for file in here.rglob("*") if file.is_file())
     assert all((there / name).read_bytes() == (here / name).read_bytes() for name in s3.names("sweep"))
+
+
+SWEEP = ["predict", "value-only-5", "--set=slots=300", "--sweep=block_size=22kB..44kB", "--steps=2", "--seeds=1"]
+
+
+def test_commands_share_a_store_and_merge_gives_the_report_of_one_call(s3: S3, tmp_path: Path) -> None:
+    there = f"s3://{BUCKET}/by-command"
+    alone = slotmark(*SWEEP, "-o", tmp_path / "alone")
+    assert alone.returncode == 0, alone.stderr
+    assert slotmark(*SWEEP, "--shard", "1/2", "-o", there).returncode == 0
+    early = slotmark("merge", there, "-o", tmp_path / "early")
+    assert (early.returncode, early.stdout, early.stderr.count("\n")) == (2, "", 1)
+    assert "of shard 2 of 2. Run slotmark predict value-only-5" in early.stderr
+    assert f"--shard 2/2 -o {there}" in early.stderr
+    last = slotmark(*SWEEP, "--shard", "2/2", "-o", there)
+    assert f"Merge them: slotmark merge {there} -o OUT" in last.stderr + last.stdout
+    merged = slotmark("merge", there, "-o", tmp_path / "merged")
+    assert merged.returncode == 0, merged.stderr
+    assert bytes_of(tmp_path / "merged") == bytes_of(tmp_path / "alone")
+    assert {name.partition("/")[0] for name in s3.names("by-command")} == {"shards.json", "outputs"}
 
 
 def test_what_a_killed_shard_had_finished_is_found(s3: S3) -> None:

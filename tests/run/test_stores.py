@@ -27,6 +27,7 @@ from slotmark.report.renderers.json import json as as_json
 from slotmark.run import Run, RunWriter, check_run, copy_run, open_run, open_runs
 from slotmark.run.storage import TAIL_BYTES
 from slotmark.stores import WHOLE_BYTES, traffic
+from tests.cluster.made_up_logs import Cluster
 from tests.conftest import slotmark
 from tests.made_up_runs import write_run
 from tests.run.test_folder import manifest
@@ -126,6 +127,23 @@ def test_a_simulation_writes_to_a_store_and_is_shown_with_few_bytes(s3: S3, tmp_
     assert read == between.sent_bytes
     assert needed < read < 1.2 * needed
     assert read < 0.9 * size
+
+
+def test_ingest_writes_to_a_store_what_it_writes_to_a_folder(s3: S3, tmp_path: Path) -> None:
+    made = Cluster(2)
+    for slot in range(100, 160):
+        made.check(slot % 2, slot)
+    logs = made.write(tmp_path / "logs")
+    for where in ("s3://runs/ingested/x", tmp_path / "x"):
+        done = slotmark("ingest", logs, "-o", where)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.startswith(f"{where}: 2 hosts, 120 lines, 120 of interest")
+    is_whole(s3, "ingested/x")
+    assert open_run("s3://runs/ingested/x").manifest.content == open_run(tmp_path / "x").manifest.content
+    assert slotmark("check", "s3://runs/ingested/x").returncode == 0
+    again = slotmark("ingest", logs, "-o", "s3://runs/ingested/x")
+    assert (again.returncode, again.stdout, again.stderr.count("\n")) == (2, "", 1)
+    is_whole(s3, "ingested/x")
 
 
 def test_a_column_that_was_not_fetched_is_an_error_and_never_zeros(s3: S3) -> None:

@@ -1,4 +1,4 @@
-"""Logs that are read on nodes of a Ray cluster, while something is taken from them: the log itself, or room for tables."""
+"""Logs that are read on nodes of a Ray cluster, while something is taken from them: the log itself, room for tables, or the node."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import bytes_of, slotmark
 from tests.engine import ray_cluster
-from tests.engine.ray_cluster import Cluster
+from tests.engine.ray_cluster import Cluster, waited
 
 pytestmark = pytest.mark.slow
 
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 PLANTED = """
 from functools import wraps
 from pathlib import Path
+from time import sleep
 from slotmark.benches.cluster import log_pieces
 
 usual = log_pieces.accounts
@@ -33,6 +34,20 @@ def accounts(*inputs, **how):
 
 
 log_pieces.accounts = accounts
+"""
+
+
+# A reading stops in its middle.
+STOPS = """
+    told = how["progress"]
+
+    def held(done, total):
+        if 0 < done < total:
+            Path({reading!r}).touch()
+            sleep(600)
+        return told(done, total)
+
+    how["progress"] = held
 """
 
 
@@ -65,11 +80,16 @@ def written(folder: Path, slots: int = 40) -> Path:
     return logs
 
 
-def ingested(cluster: Cluster, logs: Path, out: Path) -> "subprocess.CompletedProcess[str]":
-    """The end of ``slotmark ingest --engine ray``, each log on its machine."""
+def words(logs: Path, out: Path) -> list[str | Path]:
+    """The words of ``slotmark ingest --engine ray``, each log on its machine."""
     where = [f"{name}:{logs / name}" for name in ray_cluster.MACHINES]
     genesis = logs / "genesis" / "genesis.shelley.json"
-    return cluster.slotmark("ingest", *where, "--genesis", genesis, "-o", out, "--engine", "ray")
+    return ["ingest", *where, "--genesis", genesis, "-o", out, "--engine", "ray"]
+
+
+def ingested(cluster: Cluster, logs: Path, out: Path) -> "subprocess.CompletedProcess[str]":
+    """The end of such a command."""
+    return cluster.slotmark(*words(logs, out))
 
 
 def planted(folder: Path, log: Path, change: str) -> dict[str, str]:
@@ -108,6 +128,52 @@ def test_a_log_that_goes_or_is_cut_while_it_is_read_is_named(cluster: Cluster, t
     assert f"{log}" in last
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def stopping(folder: Path) -> tuple[dict[str, str], Path]:
+    """The environment of a node whose workers stop while they read a log, and the file that is there then."""
+    reading = folder / "reading"
+    return planted(folder, folder, STOPS.format(reading=str(reading))), reading
+
+
+def test_logs_of_a_node_that_is_lost_while_it_reads_them_are_read_when_it_is_back(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    logs = written(tmp_path, 3000)
+    alone = slotmark("ingest", logs, "-o", tmp_path / "alone")
+    assert alone.returncode == 0, alone.stderr
+    environment, reading = stopping(tmp_path / "plant")
+    run, outputs = tmp_path / "run", tmp_path / ".run.ray" / "outputs"
+    with begun_with(cluster, environment):
+        process = cluster.begin(*words(logs, run))
+        waited(lambda: reading.exists() and list(outputs.glob("*accounts-*.files")), process)
+        assert cluster.b.kill("raylet/raylet") == 1
+        said = process.communicate(timeout=240)[1]
+    last = said.rstrip("\n").splitlines()[-1]
+    assert (process.returncode, run.exists(), "Traceback" in said) == (2, False, False), said
+    assert last.startswith("slotmark: piece 1 of 1 of the logs of b (the piece ")
+    assert "given up by Ray: " in last and "What is finished is kept" in last
+    again = ingested(cluster, logs, run)
+    assert again.returncode == 0, again.stderr
+    assert "1 of 2 pieces were finished before." in again.stderr
+    assert bytes_of(run / "tables") == bytes_of(tmp_path / "alone" / "tables")
+
+
+def test_logs_that_a_lost_node_was_reading_are_read_by_another(cluster: Cluster, tmp_path: Path) -> None:
+    """Large enough for two pieces, which each of the nodes may do."""
+    logs = written(tmp_path, 30_000)
+    alone = slotmark("ingest", logs, "-o", tmp_path / "alone")
+    assert alone.returncode == 0, alone.stderr
+    environment, reading = stopping(tmp_path / "plant")
+    run = tmp_path / "run"
+    with begun_with(cluster, environment):
+        process = cluster.begin("ingest", logs, "-o", run, "--engine", "ray")
+        waited(reading.exists, process)
+        assert cluster.b.kill("raylet/raylet") == 1
+        said = process.communicate(timeout=240)[1]
+    assert process.returncode == 0, said
+    assert [line for line in said.splitlines() if "(198.18.0.1): 2 pieces, " in line], said
+    assert bytes_of(run / "tables") == bytes_of(tmp_path / "alone" / "tables")
 
 
 def test_a_full_disk_of_a_node_is_told_with_the_node(cluster: Cluster, tmp_path: Path) -> None:

@@ -8,6 +8,9 @@ import msgspec
 from slotmark.metrics import Metric
 from slotmark.statistics.interval import Interval
 
+_ALIKE = 0.5
+"""The share of blocks from which on a kind has much in common with a group: of those in it, or of those in the group, that are in both."""
+
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One step, on all hops together.
@@ -190,6 +193,11 @@ class InClass(msgspec.Struct, frozen=True):
     blocks: int
     of: int
 
+    @property
+    def share(self) -> float:
+        """The share of the kind that is in the group, as a fraction."""
+        return self.blocks / self.of
+
 
 class ChangedBlock(msgspec.Struct, frozen=True, kw_only=True):
     """A block that changed.
@@ -209,6 +217,11 @@ class ChangedBlock(msgspec.Struct, frozen=True, kw_only=True):
     candidate: float
     ratio: float
     largest: str
+
+    @property
+    def delta(self) -> float:
+        """Candidate less baseline, in the metric's unit."""
+        return self.candidate - self.baseline
 
 
 class ChangedGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -241,6 +254,13 @@ class ChangedGroup(msgspec.Struct, frozen=True, kw_only=True):
         """The share of the first part in the sum of all; None where none are recorded or they add up to nothing."""
         whole = sum(part.delta for part in self.parts)
         return self.parts[0].delta / whole if self.parts and whole else None
+
+    @property
+    def most_alike(self) -> InClass | None:
+        """The kind of blocks that has most in common with the group; None where no kind has much."""
+        shares = [(one.blocks / (one.of + len(self.keys) - one.blocks), one) for one in self.classes]
+        share, best = max(shares, key=lambda pair: pair[0], default=(0.0, None))
+        return best if share >= _ALIKE else None
 
 
 class BlockChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -281,3 +301,11 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True, tag="attribution"):
     places: OutlierPlaces | None
     worst: list[WorstSample]
     blocks: BlockChanges | None = None
+
+    @property
+    def stages_of_worst(self) -> list[str]:
+        """The stages of the worst samples, that which takes longest in all of them together first."""
+        totals: dict[str, float] = {}
+        for span in (span for one in self.worst for span in one.spans):
+            totals[span.stage] = totals.get(span.stage, 0.0) + span.end - span.begin
+        return sorted(totals, key=lambda stage: -totals[stage])

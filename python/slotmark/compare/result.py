@@ -3,6 +3,7 @@
 ``compare`` (in :mod:`slotmark.compare.compare`) makes it from runs; report shows it. Nothing here computes.
 """
 
+import datetime
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
@@ -262,6 +263,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         means = self.quantity in ("mean", "all blocks together")
         return [one and (one.mean if means else one.median) for one in self.summaries]
 
+    def worst_within(self, margin: float) -> float | None:
+        """The level, in the metric's unit, beyond which one is worse than the baseline's by more than a margin, a fraction; None where the baseline has none."""
+        level = self.levels[0]
+        return level and (level * (1 + margin) if self.metric.better == "lower" else level / (1 + margin))
+
 
 Answer = Literal["ship", "hold", "run again"]
 
@@ -468,6 +474,16 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     def sides(self) -> list[Side]:
         """Baseline and candidates, in order."""
         return [self.baseline, *self.candidates]
+
+    @property
+    def baseline_age_s(self) -> float | None:
+        """How long before the first candidate's oldest run the baseline's newest began, in s; None where a time isn't known."""
+        ours, theirs = (side.manifests for side in self.sides[:2])
+        try:
+            first, last = ([datetime.datetime.fromisoformat(one.started) for one in side] for side in (ours, theirs))
+            return (min(last) - max(first)).total_seconds()
+        except (ValueError, TypeError):
+            return None
 
     @property
     def at_any_look(self) -> bool:

@@ -41,6 +41,11 @@ class CommitLine(msgspec.Struct, frozen=True, kw_only=True):
     probability: float | None
     failed: str
 
+    @property
+    def mean(self) -> float | None:
+        """The mean of these estimates, in the metric's unit; None where there are none."""
+        return sum(self.levels) / len(self.levels) if self.levels else None
+
 
 class Bisection(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of a search.

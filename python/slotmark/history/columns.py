@@ -15,6 +15,10 @@ from slotmark.history.series import Group
 from slotmark.history.store import Store
 from slotmark.metrics import Metric, catalogue
 from slotmark.statistics.between_runs import RunMean, Scale, Spread
+from slotmark.statistics.few_points import few_points
+
+_Z95 = 1.959964
+"""Standard deviations of a normal distribution that 95 % of it lie within."""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -25,6 +29,16 @@ class Column(msgspec.Struct, frozen=True):
     variances: np.ndarray
     estimates: np.ndarray
     spread: Spread | None = None
+
+    @property
+    def reach_within(self) -> np.ndarray:
+        """Half the width of the 95 % interval of each level, of what varies within its run, on the scale; shape (runs,)."""
+        return _Z95 * np.sqrt(self.variances)
+
+    @property
+    def course(self) -> list[float]:
+        """The estimates that there are in few points, in the metric's unit."""
+        return few_points(self.estimates[~np.isnan(self.estimates)].tolist())
 
     def mean_of(self, places: Sequence[int]) -> list[RunMean]:
         """The runs at some places that have it, by their means."""

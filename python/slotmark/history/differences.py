@@ -11,7 +11,7 @@ from slotmark.history.columns import Column, Estimates
 from slotmark.metrics import Metric
 from slotmark.statistics.between_runs import RunMean, Spread, combined, pooled_levels
 from slotmark.statistics.interval import Interval
-from slotmark.statistics.mean_difference import chance_of_runs, difference_of_runs
+from slotmark.statistics.mean_difference import chance_of_runs, difference_of_runs, from_scale
 from slotmark.statistics.rank_tests import error_share, holm
 from slotmark.statistics.student import student
 
@@ -115,6 +115,31 @@ def differences(
             )
         )
     return made
+
+
+class Step(msgspec.Struct, frozen=True):
+    """The difference of a run from the one before it.
+
+    Attributes:
+        size: After over before where levels are on a scale of logarithms, else after less before, in the metric's unit.
+        beyond: Whether it is more than two runs of one build differ by by chance (95 %).
+    """
+
+    size: float
+    beyond: bool
+
+
+def step_to(column: Column, place: int, reach: float | None) -> Step | None:
+    """The difference of the run at a place from the one before it, with the reach of such differences; None where there is none before it, or that lacks the metric."""
+    if not place or np.isnan(column.levels[place - 1]):
+        return None
+    delta = float(column.levels[place] - column.levels[place - 1])
+    return Step(from_scale(delta, column.scale), reach is not None and abs(delta) > reach)
+
+
+def steps_by_chance(column: Column, reach: float) -> Interval:
+    """The sizes of a :class:`Step` that two runs of one build differ by by chance (95 %)."""
+    return Interval(*(from_scale(one, column.scale) for one in (0.0, -reach, reach)))
 
 
 def reach_of_pair(spread: Spread) -> float:

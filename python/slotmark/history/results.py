@@ -1,4 +1,4 @@
-"""The results of `history`: what a report shows. Plain data; nothing here computes."""
+"""The results of `history`, as plain data, and what follows from it: what a report shows."""
 
 from typing import Literal
 
@@ -6,6 +6,7 @@ import msgspec
 
 from slotmark.history.series import Group
 from slotmark.statistics.change_points import Kind
+from slotmark.statistics.few_points import few_points
 from slotmark.statistics.interval import Interval
 
 State = Literal["sure", "likely", "new", "by E-divisive"]
@@ -105,6 +106,11 @@ class SeriesHistory(msgspec.Struct, frozen=True, kw_only=True):
     levels: list[float]
     table: str
     changes: list[FoundChange]
+
+    @property
+    def course(self) -> list[float]:
+        """The levels in few points, in the metric's unit."""
+        return few_points(self.levels)
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,6 @@ from slotmark.history.columns import whole
 from slotmark.site.gathered import Gathered, Page
 from slotmark.site.names import of_run
 
-_Z95 = 1.959964
 _WIDE = 1 << 16
 """Runs from which on their numbers take four bytes."""
 
@@ -26,7 +25,7 @@ def data_of(page: Page) -> bytes:
         estimates = one.column.estimates[there]
         # On a scale of logarithms the reach is a share already.
         unit = 1.0 if one.column.scale == "log" else _unit(estimates)
-        reach = _Z95 * np.sqrt(one.column.variances[there]) / unit
+        reach = one.column.reach_within[there] / unit
         places = there.astype(np.uint16 if rows < _WIDE else np.uint32)
         series.append(
             {

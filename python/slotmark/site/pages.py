@@ -8,14 +8,15 @@ from importlib.resources import files
 
 import jinja2
 import msgspec
-import numpy as np
 from markupsafe import Markup
 
 from slotmark.history.columns import whole
 from slotmark.history.decisions import Decisions
+from slotmark.history.differences import step_to, steps_by_chance
 from slotmark.history.results import FoundChange
 from slotmark.history.store import Store
-from slotmark.numbers import brief, difference_with_span, number, percent, percent_change, signed, signed_interval, span
+from slotmark.numbers import brief, difference_with_span, number, percent, signed, signed_interval, span
+from slotmark.numbers import change as change_in_words
 from slotmark.report import report_style
 from slotmark.report.renderers.vega import vega
 from slotmark.site.badges import badge
@@ -25,7 +26,6 @@ from slotmark.site.gathered import Gathered, Page, Progress, Series, gathered
 from slotmark.site.names import of_run, of_version
 from slotmark.site.versions import version_pages
 from slotmark.site.writing import MARK
-from slotmark.statistics.interval import Interval
 from slotmark.versions import slotmark_version
 
 MOST_METRICS = 400
@@ -42,9 +42,6 @@ MOST_ROWS = 100
 
 MOST_VERSIONS = 50
 """Versions that the first page has of each work, the newest."""
-
-POINTS = 60
-"""Points of a small picture of a metric."""
 
 DAY_NS = 86_400 * 10**9
 
@@ -175,12 +172,8 @@ def size(change: FoundChange) -> str:
 
 
 def picture(page: Page) -> str:
-    """A small picture of a metric: a line per kind of machine, means of neighbours where there are many runs."""
-    lines = []
-    for place, one in enumerate(page.series):
-        values = one.column.estimates[one.there]
-        chunks = np.array_split(values, min(POINTS, len(values))) if len(values) else []
-        lines.append((place, [float(chunk.mean()) for chunk in chunks]))
+    """A small picture of a metric: a line per kind of machine."""
+    lines = [(place, one.column.course) for place, one in enumerate(page.series)]
     every = [value for _, line in lines for value in line]
     low, high = (min(every), max(every)) if every else (0.0, 0.0)
     reach = high - low or math.inf
@@ -274,8 +267,7 @@ class _Cells(msgspec.Struct, frozen=True):
 
     Attributes:
         series: The series.
-        levels: The level of each run; not a number where it has none.
-        estimates: Its estimate, likewise.
+        estimates: The estimate of each run; not a number where it has none.
         changes: What began with a run, by its digest.
         named: The cells with metric and part.
         unit: The cell with the unit.
@@ -283,7 +275,6 @@ class _Cells(msgspec.Struct, frozen=True):
     """
 
     series: Series
-    levels: list[float]
     estimates: list[float]
     changes: dict[str, FoundChange]
     named: Markup
@@ -307,8 +298,10 @@ def _run(places: Sequence[tuple[_Cells, int]], digest: str, row: dict[str, objec
     before = after = ""
     for cells, place in places:
         rows = cells.series.estimates.rows
-        since, beyond = _since_before(cells, place)
-        found.append(_Row(cells, number(cells.estimates[place]), since, beyond, cells.changes.get(digest)))
+        step = step_to(cells.series.column, place, cells.series.reach)
+        since = _size_of_step(cells.series, step.size) if step else ""
+        change = cells.changes.get(digest)
+        found.append(_Row(cells, number(cells.estimates[place]), since, bool(step and step.beyond), change))
         before = str(rows[place - 1]["run"]) if place else before
         after = str(rows[place + 1]["run"]) if place + 1 < len(rows) else after
     facts = row["facts"]
@@ -322,22 +315,16 @@ def _run(places: Sequence[tuple[_Cells, int]], digest: str, row: dict[str, objec
     }
 
 
-def _since_before(cells: _Cells, place: int) -> tuple[str, bool]:
-    """The difference from the run before, in words, and whether it is more than what runs of one build differ by."""
-    if not place or math.isnan(cells.levels[place - 1]):
-        return "", False
-    delta = cells.levels[place] - cells.levels[place - 1]
-    shown = f"{percent_change(math.exp(delta))} %" if cells.series.column.scale == "log" else signed(delta)
-    return shown, cells.series.reach is not None and abs(delta) > cells.series.reach
+def _size_of_step(one: Series, size: float) -> str:
+    return change_in_words(size) if one.column.scale == "log" else signed(size)
 
 
 def _chance(one: Series) -> str:
     """The differences that two runs of one build have by chance, in words; empty where nothing tells."""
     if one.reach is None:
         return ""
-    if one.column.scale == "log":
-        return span(Interval(1.0, math.exp(-one.reach), math.exp(one.reach)))
-    return signed_interval(Interval(0.0, -one.reach, one.reach))
+    sizes = steps_by_chance(one.column, one.reach)
+    return span(sizes) if one.column.scale == "log" else signed_interval(sizes)
 
 
 def _places(found: Gathered) -> dict[str, list[tuple[_Cells, int]]]:
@@ -349,7 +336,6 @@ def _places(found: Gathered) -> dict[str, list[tuple[_Cells, int]]]:
         for one in page.series:
             cells = _Cells(
                 series=one,
-                levels=one.column.levels.tolist(),
                 estimates=one.column.estimates.tolist(),
                 changes={change.run: change for change in reversed(one.changes)},
                 named=named(page),

@@ -154,6 +154,11 @@ class ErrorParts(msgspec.Struct, frozen=True):
     whole: float
     degrees: float
 
+    @property
+    def share_of_replays(self) -> float:
+        """The replays' share of the variance, as a fraction."""
+        return (self.replays / self.whole) ** 2 if self.whole > 0 else 0.0
+
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True, tag="forecast"):
     """Parts of comparisons of simulations beyond their rows where a candidate's stages follow from measured costs.

@@ -39,6 +39,12 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     levels: list[Level]
 
+    @property
+    def factor(self) -> float | None:
+        """The mean at the largest size over that at the smallest; None for one size, and where that isn't above 0."""
+        first, last = self.levels[0].mean, self.levels[-1].mean
+        return last / first if len(self.levels) > 1 and first > 0 else None
+
 
 class Growth(msgspec.Struct, frozen=True, kw_only=True):
     """The changes of metrics with the size of the runs' work.

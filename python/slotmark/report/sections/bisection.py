@@ -65,7 +65,7 @@ def _table(found: Bisection, metric: Metric | None) -> Table:
             Cell(one.commit[:LETTERS], remark=one.commit),
             Cell(_role(found, one)),
             Cell(str(len(one.levels))),
-            Cell(number(sum(one.levels) / len(one.levels)) if one.levels else "-"),
+            Cell("-" if one.mean is None else number(one.mean)),
             Cell("-" if one.probability is None else _probability(one.probability)),
             Cell(one.failed),
         ]

@@ -1,8 +1,6 @@
 """Changed blocks: sentences, and a table of those that add most to the difference."""
 
-from collections.abc import Sequence
-
-from slotmark.compare.attribution import BlockChanges, ChangedGroup, InClass
+from slotmark.compare.attribution import BlockChanges, ChangedGroup
 from slotmark.numbers import change, number, percent, signed, span
 from slotmark.report.document import Cell, Column, Table
 from slotmark.report.sections.cells import in_a_sentence
@@ -11,9 +9,6 @@ from slotmark.words import listed
 
 _MOST_OF = 0.95
 """A part that has as much of a difference has all of it, but for noise."""
-
-_ALIKE = 0.5
-"""The share of blocks from which on a kind is named: of those in it, or of those in the group, that are in both."""
 
 _LONG = 40
 """A value that is longer has no place in a table, as a hash."""
@@ -43,7 +38,7 @@ def _group(changes: BlockChanges, group: ChangedGroup) -> str:
         f"{count:,} of {changes.blocks:,} blocks: {in_a_sentence(changes.metric)} {change(group.ratio)}"
         f"{f' ({span(Interval(group.ratio, group.low, group.high))})' if count > 1 else ''}{_parts(group)}."
     ]
-    if alike := _most_alike(group.classes, count):
+    if alike := group.most_alike:
         words.append(f"{alike.blocks:,} of the {count:,} are '{alike.name}', of {alike.of:,} such blocks in all.")
     slots = listed([*map(str, group.keys[:_SLOTS]), *([f"{count - _SLOTS:,} more"] if count > _SLOTS else [])])
     words.append(f"{'Slot' if count == 1 else 'Slots'} {slots}.")
@@ -57,13 +52,6 @@ def _parts(group: ChangedGroup) -> str:
         return ""
     first = group.parts[0].name
     return f", all in {first}" if share >= _MOST_OF else f", {percent(share)} of it in {first}"
-
-
-def _most_alike(classes: Sequence[InClass], count: int) -> InClass | None:
-    """The kind of blocks that has most in common with a group; None where no kind has much."""
-    shares = [(one.blocks / (one.of + count - one.blocks), one) for one in classes]
-    share, best = max(shares, key=lambda pair: pair[0], default=(0.0, None))
-    return best if share >= _ALIKE else None
 
 
 def _worst(changes: BlockChanges, group: ChangedGroup) -> Table:
@@ -86,7 +74,7 @@ def _worst(changes: BlockChanges, group: ChangedGroup) -> Table:
             *(Cell(dict(block.about).get(name, "-")) for name in shown),
             Cell(number(block.baseline)),
             Cell(number(block.candidate)),
-            Cell(signed(block.candidate - block.baseline)),
+            Cell(signed(block.delta)),
             Cell(change(block.ratio)),
             Cell(block.largest or "-"),
         ]
@@ -104,7 +92,7 @@ def _worst(changes: BlockChanges, group: ChangedGroup) -> Table:
 def _classes(group: ChangedGroup) -> Table:
     columns = [Column("kind of blocks", "left"), Column("changed"), Column("of"), Column("share")]
     rows = [
-        [Cell(one.name), Cell(f"{one.blocks:,}"), Cell(f"{one.of:,}"), Cell(percent(one.blocks / one.of))]
+        [Cell(one.name), Cell(f"{one.blocks:,}"), Cell(f"{one.of:,}"), Cell(percent(one.share))]
         for one in group.classes
         if one.of
     ]

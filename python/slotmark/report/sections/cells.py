@@ -103,11 +103,10 @@ def margin_in_words(metric: Metric, difference: Difference) -> str:
 
 def threshold_in_words(row: Row, difference: Difference) -> str:
     """The baseline's level beyond which a level is worse by more than the margin, with its unit; empty where it has none."""
-    level = row.levels[0]
-    if level is None:
+    worst = row.worst_within(difference.margin)
+    if worst is None:
         return ""
     scale, unit = readable(row.metric)
-    worst = level * (1 + difference.margin) if row.metric.better == "lower" else level / (1 + difference.margin)
     return f"{'≤' if row.metric.better == 'lower' else '≥'} {number(scale * worst)} {unit}".strip()
 
 

@@ -73,13 +73,12 @@ def _range(level: Level, scale: float) -> str:
 
 
 def _factor(curve: Curve) -> str:
-    first, last = curve.levels[0].mean, curve.levels[-1].mean
-    return f"{number(last / first, 3)}x" if len(curve.levels) > 1 and first > 0 else "-"
+    return "-" if curve.factor is None else f"{number(curve.factor, 3)}x"
 
 
 def _in_words(curve: Curve, along: str) -> str:
     scale, unit = readable(curve.metric)
     first, last = curve.levels[0], curve.levels[-1]
-    times = f", {_factor(curve)}" if first.mean > 0 else ""
+    times = "" if curve.factor is None else f", {_factor(curve)}"
     unit = f" {unit}" if unit else ""
     return f"{curve.target} {number(scale * first.mean)}{unit} with {first.size:,} {along}, {number(scale * last.mean)}{unit} with {last.size:,}{times}"

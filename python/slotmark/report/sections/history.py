@@ -1,9 +1,7 @@
 """The history of a metric, and the changes of all metrics."""
 
 import datetime
-import math
 from collections.abc import Sequence
-from itertools import pairwise
 
 from slotmark.history.results import Changes, FoundChange, History, SeriesHistory, VersionLine
 from slotmark.history.series import Group
@@ -16,9 +14,6 @@ from slotmark.statistics.change_points import FIRST
 from slotmark.words import counted, listed
 
 TICKS = "▁▂▃▄▅▆▇█"
-
-MOST_TICKS = 60
-"""The most letters of a sparkline; of more runs several are put together."""
 
 MOST_LINES = 40
 """The most versions that are shown of a series: the newest."""
@@ -66,10 +61,7 @@ def changes_document(found: Changes) -> Document:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Values as a line of ticks; of many, means of neighbours."""
-    if len(values) > MOST_TICKS:
-        ends = [round(place * len(values) / MOST_TICKS) for place in range(MOST_TICKS + 1)]
-        values = [math.fsum(values[start:end]) / (end - start) for start, end in pairwise(ends)]
+    """Values as a line of ticks."""
     return ticks(values, min(values), max(values)) if values else ""
 
 
@@ -128,7 +120,7 @@ def _series(metric: Metric, one: SeriesHistory) -> list[Block]:
     notes = [f"The {counted(hidden, 'version')} before these aren't shown."] if hidden else []
     blocks: list[Block] = [
         Table(_title(one.group, one.part), columns, rows, [*notes, *_notes(shown, one.table)]),
-        Paragraph(f"{sparkline(one.levels)}  {number(low)} to {number(high)}"),
+        Paragraph(f"{sparkline(one.course)}  {number(low)} to {number(high)}"),
     ]
     if len(one.levels) <= FIRST and not one.table:
         blocks.append(Paragraph(f"Changes are looked for from the {FIRST + 1}th run on: here are {len(one.levels)}."))

@@ -126,10 +126,9 @@ def forecast_tables(comparison: Comparison) -> list[Block]:
 
 
 def _parts(parts: ErrorParts, scale: float) -> list[Cell]:
-    share = (parts.replays / parts.whole) ** 2 if parts.whole > 0 else 0.0
     return [
         *(Cell(number(scale * error, 2)) for error in (parts.replays, parts.seeds, parts.whole)),
-        Cell(percent(round(share, 3))),
+        Cell(percent(round(parts.share_of_replays, 3))),
         Cell(number(parts.degrees, 3)),
     ]
 

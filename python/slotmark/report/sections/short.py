@@ -1,9 +1,8 @@
 """A comparison in short: what a comment on a change has, and report-short.md."""
 
-import datetime
 from collections.abc import Sequence
 
-from slotmark.compare.result import Comparison, Difference, Row, Side
+from slotmark.compare.result import Comparison, Difference, Row
 from slotmark.numbers import duration, percent_change
 from slotmark.report.document import Block, Facts, Paragraph, Section
 from slotmark.report.sections.cells import in_a_sentence
@@ -42,7 +41,7 @@ def in_short(
         return []
     decided = comparison.decision
     rest = [one for one in sections if one.brief and not one.folded and one.title != "Decision"]
-    head: list[Block] = [*compared(comparison.sides, machines=True), *_of_the_baseline(comparison.sides, note)]
+    head: list[Block] = [*compared(comparison.sides, machines=True), *_of_the_baseline(comparison, note)]
     if unlike:
         head.append(Paragraph(f"The machines differ in {listed(unlike)}. {REMEDY}", Verdict.INCONCLUSIVE))
     if not decided:
@@ -78,25 +77,25 @@ REMEDY = (
 """Stands where machines are unlike."""
 
 
-def _of_the_baseline(sides: Sequence[Side], note: str) -> list[Facts]:
+def _of_the_baseline(comparison: Comparison, note: str) -> list[Facts]:
     """Returns how the baseline was chosen, and how much older its runs are than those of the first candidate."""
-    words = [note, _age(sides)]
+    words = [note, _age(comparison)]
     return [Facts("", [("base", "; ".join(filter(None, words)))])] if any(words) else []
 
 
-def _age(sides: Sequence[Side]) -> str:
+def _age(comparison: Comparison) -> str:
     """Returns by how much the baseline's newest run began before the candidate's oldest, in words; empty where that isn't known."""
-    ours, theirs = (side.manifests for side in sides[:2])
+    ours, theirs = (side.manifests for side in comparison.sides[:2])
     if any(one.origin == "simulated" for one in (*ours, *theirs)):
         return ""  # their days are made up
     if {one.session for one in ours} == {one.session for one in theirs}:
         return "measured in one session with the candidate"
-    try:
-        first, last = ([datetime.datetime.fromisoformat(one.started) for one in side] for side in (ours, theirs))
-        before_s = (min(last) - max(first)).total_seconds()
-    except (ValueError, TypeError):
-        return ""
-    return f"measured {duration(abs(before_s))} {'before' if before_s >= 0 else 'after'} the candidate"
+    before_s = comparison.baseline_age_s
+    return (
+        ""
+        if before_s is None
+        else f"measured {duration(abs(before_s))} {'before' if before_s >= 0 else 'after'} the candidate"
+    )
 
 
 def _changes(comparison: Comparison) -> list[Facts]:

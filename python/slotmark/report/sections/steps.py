@@ -139,11 +139,7 @@ def _worst(attribution: Attribution, named: str) -> list[Block]:
         return []
     metric, sample, place = attribution.worst[0].metric, attribution.worst[0].sample, attribution.worst[0].place
     scale, unit = _UNITS.get(metric.unit, (1.0, metric.unit))
-    totals: dict[str, float] = {}
-    for one in attribution.worst:
-        for span in one.spans:
-            totals[span.stage] = totals.get(span.stage, 0.0) + span.end - span.begin
-    stages = sorted(totals, key=lambda stage: -totals[stage])
+    stages = attribution.stages_of_worst
     figures = []
     for one in attribution.worst:
         short = ", ".join(f"{name} {value}" for name, value in one.about if len(value) <= _LONG) or str(one.key)

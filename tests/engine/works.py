@@ -80,6 +80,18 @@ def held(number: int, folder: str) -> int:
     return number
 
 
+def filling(number: int, folder: str) -> int:
+    """Takes 4 GiB of memory, step by step, and waits with it until it may go on; number 0 takes none."""
+    (Path(folder) / f"begun-{number}-{os.getpid()}").touch()
+    taken = []
+    until = time.monotonic() + 60
+    while number and not (Path(folder) / "go").exists() and time.monotonic() < until:
+        if len(taken) < 64:
+            taken.append(bytearray(os.urandom(1 << 16) * (1 << 10)))
+        time.sleep(0.02)
+    return number
+
+
 class _OddError(Exception):
     """One that can't be made again from what it has."""
 

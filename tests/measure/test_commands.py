@@ -7,7 +7,8 @@ import pytest
 
 from slotmark.compare.looks import checking, in_words, look, rounds_needed
 from slotmark.errors import ArgumentError, ComparisonError, RunError, TargetError
-from slotmark.measure.commands import Ended, Groups, Look, Request, make_rounds, words_of
+from slotmark.measure.by_command import words_of
+from slotmark.measure.commands import Ended, Groups, Look, Request, make_rounds
 from slotmark.measure.session import FILE
 from slotmark.metrics import register
 from slotmark.run import check_run, open_runs

@@ -3,10 +3,9 @@
     <out>/run-1  <out>/run-2 …
     <out>/unfinished-session.jsonl
 
-The command is words, and no shell reads them. What it leaves is a stranger's data.
+The runs are numbered over all commits.
 """
 
-import re
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,48 +14,33 @@ from pathlib import Path
 import msgspec
 
 from slotmark.errors import ArgumentError, TargetError
-from slotmark.measure import session as sessions
-from slotmark.measure.commands import filled, made_by, removed, words_of
+from slotmark.measure.by_command import Budgeted, Timed, filled, made_by, remove_cut, removed, used_s, words_of
 from slotmark.numbers import duration
-from slotmark.run import Run, machine_facts, open_run, utc_now
+from slotmark.run import Run, open_run
 from slotmark.run.storage import MANIFEST, refuse_existing
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class Request(Budgeted, frozen=True, kw_only=True):
     """A search that is asked for.
 
     Attributes:
         command: Its words: ``{commit}`` in them is the commit, ``{out}`` the folder that it must leave its run in, ``{round}`` the number of the run.
         commits: From the good one to the bad one, both included.
-        out: The folder that all is kept below.
-        budget_s: Time that all runs may take, those of a session that was cut included.
-        resume: Whether to go on with the session in ``out``.
-        settings: What else may not change when it is resumed, in words.
     """
 
     command: Sequence[str]
     commits: Sequence[str]
-    out: Path
-    budget_s: float
-    resume: bool = False
-    settings: Mapping[str, str] = {}
 
 
-class Made(msgspec.Struct, frozen=True):
+class Made(Timed, frozen=True):
     """A run that was asked for.
 
     Attributes:
-        number: From 1.
-        part: Part of the session: 0, and one more after each time that it was cut and resumed.
         place: The place of its commit, from 0 for the good one on.
-        seconds: How long it took.
         failed: What went wrong; empty where it left a run.
     """
 
-    number: int
-    part: int
     place: int
-    seconds: float
     failed: str = ""
 
 
@@ -122,26 +106,21 @@ def search(
     asked = {
         "--run": shlex.join(request.command),
         "commits": f"{commits[0]} to {commits[-1]}, {len(commits):,} in all",
-        **request.settings,
     }
-    head = sessions.new_session(machine_facts(), utc_now(), asked)
-    with sessions.open_session(
-        request.out, head, Made, rounds=None, resume=request.resume, on_remark=on_remark
-    ) as kept:
-        part = kept.rounds[-1].part + 1 if kept.rounds else 0
+    with request.session(Made, asked, on_remark) as kept:
         if not request.resume:
             refuse_existing(_place(request.out, 1))
-        _remove_unfinished(request.out, len(kept.done))
+        remove_cut(request.out, _place(request.out, len(kept.done) + 1).name)
         runs = {one.number: open_run(_place(request.out, one.number)) for one in kept.done if not one.failed}
         wanted = step(kept.done, runs)
         by = ""
-        while wanted.place is not None and not (by := _ended_by(kept.done, request.budget_s)):
+        while wanted.place is not None and not (by := request.ended_by(kept.done, "run")):
             commit = commits[wanted.place]
             number, began = len(kept.done) + 1, time.monotonic()
-            until = began + request.budget_s - sum(one.seconds for one in kept.done)
+            until = began + request.budget_s - used_s(kept.done)
             folder = _place(request.out, number)
             failed = ""
-            say = _saying(request, kept.done, commit, wanted.more, on_progress)
+            say = request.saying(kept.done, began, f"run {number}, {commit[:12]}", wanted.more, on_progress)
             try:
                 fills = {"out": str(folder.resolve()), "round": str(number), "commit": commit}
                 try:
@@ -156,7 +135,7 @@ def search(
                     if not (folder / MANIFEST).is_file():
                         removed(folder)
                     on_remark(f"run {number}: {commit[:12]} failed: {failed}")
-                one = Made(number, part, wanted.place, time.monotonic() - began, failed)
+                one = Made(number, kept.part, time.monotonic() - began, wanted.place, failed)
                 wanted = step([*kept.done, one], runs)  # it isn't kept where it can't be used
                 kept.keep(one)
             except BaseException:
@@ -168,26 +147,6 @@ def search(
         if wanted.place is None:
             kept.remove()
     return Ended(by, kept.done)
-
-
-def _saying(
-    request: Request, made: Sequence[Made], commit: str, more: int | None, on_progress: Callable[[str], None]
-) -> Callable[[], None]:
-    """Returns what reports how far a run's search is, and how long it may still take."""
-    began, number = time.monotonic(), len(made) + 1
-    used = sum(one.seconds for one in made)
-
-    def say() -> None:
-        took = time.monotonic() - began
-        left = request.budget_s - used - took
-        if made and more is not None:
-            left = min(left, more * used / len(made) - took)
-        about = "about" if made and more is not None else "at most"
-        on_progress(
-            f"run {number}, {commit[:12]}: {duration(used + took)} of {duration(request.budget_s)} used, {about} {duration(max(left, 0.0))} left"
-        )
-
-    return say
 
 
 def left_out(made: Sequence[Made]) -> dict[int, str]:
@@ -211,24 +170,5 @@ def _refuse_failure(request: Request, made: Sequence[Made], place: int, failed: 
         raise TargetError(f"two runs of commits that had run before failed, one after the other; the last: {failed}")
 
 
-def _ended_by(made: Sequence[Made], budget_s: float) -> str:
-    """Returns what ends the search, in words; empty where there is room for one more run, as long as the longest so far."""
-    used = sum(one.seconds for one in made)
-    longest = max((one.seconds for one in made), default=0.0)
-    if used >= budget_s or used + longest > budget_s:
-        return (
-            f"the budget: {duration(used)} of {duration(budget_s)} are used, and a run takes up to {duration(longest)}"
-        )
-    return ""
-
-
 def _place(out: Path, number: int) -> Path:
     return out / f"run-{number}"
-
-
-def _remove_unfinished(out: Path, done: int) -> None:
-    """Removes what there is of the run that a session was cut in, as its logs beside it."""
-    of_run = re.compile(rf"\.?run-{done + 1}(?!\d)")
-    for place in [*out.iterdir()]:
-        if of_run.match(place.name):
-            removed(place)

@@ -241,6 +241,7 @@ class Unfinished(Generic[R]):
         head: What the session is.
         rounds: Those that were finished before; empty for a new session.
         done: All that are finished.
+        part: The part of the session that this is: 0, and one more than that of the last round before.
     """
 
     def __init__(self, path: Path, head: Head, rounds: Sequence[R]) -> None:
@@ -248,6 +249,7 @@ class Unfinished(Generic[R]):
         self.head = head
         self.rounds = list(rounds)
         self.done = list(rounds)
+        self.part = rounds[-1].part + 1 if rounds else 0
         self._waiting = [] if rounds else [msgspec.json.encode(head)]
 
     def keep(self, one: R) -> None:

@@ -126,3 +126,14 @@ class DingoCluster:
         }
         (folder / "shelley-genesis.json").write_text(json.dumps(genesis))
         return folder
+
+
+def followed_by(log: str, folder: Path, blocks: int) -> Path:
+    """A Dingo that makes a block in each second slot, and this log of another node, which follows it."""
+    made = DingoCluster(2)
+    for number in range(blocks):
+        made.forged(0, 2 * number, number, at_ms=(1, 11, 41))
+        made.passed(0, 1, 2 * number, number, at_ms=(8, 9, 12, 13, 60))
+    made.write(folder)
+    (folder / "n1.jsonl").write_text(log, encoding="utf-8")
+    return folder

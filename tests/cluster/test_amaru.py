@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from slotmark.run import Run
-from tests.cluster.made_up_dingo_logs import DingoCluster, block_hash
+from tests.cluster.made_up_dingo_logs import block_hash, followed_by
 from tests.cluster.made_up_logs import rfc3339, ts
 from tests.cluster.test_dingo import values
 from tests.cluster.test_ingest import ingested
@@ -49,13 +49,7 @@ def follower() -> str:
 def made_up(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run of a Dingo that makes all blocks, and an Amaru that follows it."""
     folder = tmp_path_factory.mktemp("amaru")
-    made = DingoCluster(2)
-    for number in range(BLOCKS):
-        made.forged(0, 2 * number, number, at_ms=(1, 11, 41))
-        made.passed(0, 1, 2 * number, number, at_ms=(8, 9, 12, 13, 60))
-    made.write(folder / "logs")
-    (folder / "logs" / "n1.jsonl").write_text(follower(), encoding="utf-8")
-    run, facts = ingested(folder / "logs", folder / "run")
+    run, facts = ingested(followed_by(follower(), folder / "logs", BLOCKS), folder / "run")
     assert facts.rejected == 0
     return run
 

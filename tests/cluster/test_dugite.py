@@ -13,7 +13,7 @@ from slotmark.errors import LogError
 from slotmark.metrics import Analysis
 from slotmark.run import Run
 from slotmark.run.machine import machine_facts
-from tests.cluster.made_up_dingo_logs import DingoCluster, address, block_hash
+from tests.cluster.made_up_dingo_logs import address, block_hash, followed_by
 from tests.cluster.made_up_logs import rfc3339, ts
 from tests.cluster.test_dingo import values
 from tests.cluster.test_ingest import ingested
@@ -51,13 +51,7 @@ def follower(peer: str) -> str:
 
 def logs(folder: Path) -> Path:
     """A Dingo that makes all blocks, and a Dugite that follows it."""
-    made = DingoCluster(2)
-    for number in range(BLOCKS):
-        made.forged(0, 2 * number, number, at_ms=(1, 11, 41))
-        made.passed(0, 1, 2 * number, number, at_ms=(8, 9, 12, 13, 60))
-    made.write(folder)
-    (folder / "n1.jsonl").write_text(follower(address(0)), encoding="utf-8")
-    return folder
+    return followed_by(follower(address(0)), folder, BLOCKS)
 
 
 @pytest.fixture(scope="module")

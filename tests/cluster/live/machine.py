@@ -2,12 +2,17 @@
 
 import json
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from slotmark.benches.cluster.live.launching import MARK
 from tests.conftest import REPO
+
+PATIENCE_S = 400
+"""The time for which a condition is waited for on a machine that has much else to do."""
 
 STAND_IN = REPO / "tests" / "cluster" / "live" / "stand_in.py"
 
@@ -48,6 +53,14 @@ def skip_without_network(said: str) -> None:
     """Skips where these words are of a machine that can't have an emulated network."""
     if "no network namespace can be made" in said or "/dev/net/tun" in said:
         pytest.skip(f"this machine has no network namespaces or TUN devices: {said.strip()}")
+
+
+def until(what: str, condition: Callable[[], object]) -> None:
+    """Waits until a condition holds."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, f"waited in vain until {what}"
+        time.sleep(0.02)
 
 
 def of_conductor(pid: int) -> list[int]:

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from slotmark.measure.shipped import built_program
 from slotmark.run import open_run
 from tests.cluster.live.machine import skip_without_network
 from tests.conftest import REPO, slotmark
+from tests.s3 import free_port
 
 AMARU = REPO / ".build" / "amaru" / "bin" / "amaru"
 NETWORK = "testnet_42"
@@ -58,12 +58,6 @@ def process(words: list[object], log: Path, **more: str) -> Iterator[subprocess.
             except subprocess.TimeoutExpired:
                 begun.kill()
                 begun.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def adopted(log: Path) -> list[str]:

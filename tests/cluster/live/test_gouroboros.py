@@ -14,11 +14,9 @@ import pytest
 from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.probing import Probe
 from slotmark.benches.cluster.live.workload import Generator
-from tests.cluster.live.machine import skip_without_programs
+from tests.cluster.live.machine import PATIENCE_S, skip_without_programs, until
 from tests.conftest import REPO, slotmark
 
-PATIENCE_S = 240
-"""The time for which a condition is waited for on a machine that has much else to do."""
 MAGIC = 42
 FUNDS = 100
 """Funds of a bed of value-only-5: as many transactions split them."""
@@ -109,10 +107,7 @@ def test_a_target_that_asks_for_nothing_and_one_of_another_network_are_named_wit
     ):
         addresses = {host.name: "127.0.0.1" for host in bed.hosts}
         generator = Generator(bed, folder, 60, 1, 1, None, (tmp_path, "node.socket"), addresses)
-        end = time.monotonic() + PATIENCE_S
-        while generator.ended is None:
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        until("the generator ended", lambda: generator.ended is not None)
     assert (verdicts(first), verdicts(second)) == ({}, {})
     assert generator.ended == 2
     assert (

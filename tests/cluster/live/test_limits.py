@@ -26,14 +26,6 @@ def _limits() -> None:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="module")
-def bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bed") / "bed"
-    done = slotmark("cluster", "create", "value-only-5", "--hosts", str(HOSTS), "-o", folder)
-    assert done.returncode == 0, done.stderr
-    return folder
-
-
 def test_processors_and_memory_are_those_of_the_limits(tmp_path: Path) -> None:
     """Work of half a second of processor time takes five under a tenth of a processor; and the group is gone at the end."""
     work = "import time\nwhile time.process_time() < 0.5: pass\nprint(time.monotonic_ns())"

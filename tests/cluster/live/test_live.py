@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -19,18 +18,18 @@ from slotmark.benches.cluster.live.launching import MARK, leftovers, start_of
 from slotmark.metrics import Analysis
 from slotmark.run import Run, check_run, open_run
 from tests.cluster.live.machine import (
+    PATIENCE_S,
     STAND_IN,
     of_conductor,
     skip_without_network,
     skip_without_programs,
     skip_without_router,
     stand_in_recipe,
+    until,
 )
 from tests.conftest import REPO, slotmark
 
 HOSTS = 3
-PATIENCE_S = 400
-"""The time for which a condition is waited for on a machine that has much else to do."""
 
 
 @pytest.fixture
@@ -47,13 +46,6 @@ def run_live(bed: Path, out: Path, node: str, *more: str) -> subprocess.Complete
 
 def kinds(run: Run) -> set[str]:
     return {warning.kind for warning in run.manifest.warnings}
-
-
-def until(what: str, condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, f"waited in vain until {what}"
-        time.sleep(0.05)
 
 
 def test_a_run_is_measured_and_made_a_run_folder(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:

@@ -14,11 +14,8 @@ from slotmark.benches.cluster.live import launching
 from slotmark.benches.cluster.live.launching import Wan
 from slotmark.benches.cluster.live.plan import GENERATOR, wan_plan
 from slotmark.errors import ServerError
-from tests.cluster.live.machine import of_conductor, skip_without_network, skip_without_router
+from tests.cluster.live.machine import PATIENCE_S, of_conductor, skip_without_network, skip_without_router
 from tests.conftest import slotmark
-
-PATIENCE_S = 400
-"""The time for which a condition is waited for on a machine that has much else to do."""
 
 DATAGRAMS = 20
 

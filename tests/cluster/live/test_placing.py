@@ -22,18 +22,10 @@ HOSTS = 2
 OPTIONS = ("--for", "4s", "--network", "loopback", "--no-workload", "--start-in", "2s", "--ready-within", "2min")
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bed") / "bed"
-    done = slotmark("cluster", "create", "value-only-5", "--hosts", str(HOSTS), "-o", folder)
-    assert done.returncode == 0, done.stderr
-    return folder
-
-
 @pytest.fixture
-def bed(made: Path, tmp_path: Path) -> Path:
+def bed(bed: Path, tmp_path: Path) -> Path:
     """A bed of its own for each test."""
-    return Path(shutil.copytree(made, tmp_path / "bed"))
+    return Path(shutil.copytree(bed, tmp_path / "bed"))
 
 
 def test_hosts_run_what_the_bed_names_within_their_limits(bed: Path, tmp_path: Path) -> None:

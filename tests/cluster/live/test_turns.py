@@ -3,8 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,11 +12,10 @@ from slotmark.benches.cluster.live.turns import runs_of
 from slotmark.compare import compare
 from slotmark.measure.session import FILE
 from slotmark.run import Run, open_run
-from tests.cluster.live.machine import of_conductor, stand_in_recipe
+from tests.cluster.live.machine import PATIENCE_S, of_conductor, stand_in_recipe, until
 from tests.conftest import slotmark
 
 HOSTS = 2
-PATIENCE_S = 400
 OPTIONS = ("--for", "5s", "--network", "loopback", "--no-workload", "--start-in", "2s", "--ready-within", "2min")
 
 
@@ -30,13 +27,6 @@ def command(bed: Path, out: Path, node: str, *more: str) -> list[str]:
 def started(bed: Path, out: Path, node: str, *more: str) -> subprocess.Popen[str]:
     words = [sys.executable, "-m", "slotmark", *command(bed, out, node, *more)]
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def until(what: str, condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, f"waited in vain until {what}"
-        time.sleep(0.02)
 
 
 def test_the_order_turns_round_from_one_round_to_the_next_and_is_drawn_by_the_seed(tmp_path: Path) -> None:

@@ -12,12 +12,9 @@ from pathlib import Path
 from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.workload import Generator
 from slotmark.run import open_run
-from tests.cluster.live.machine import of_conductor, skip_without_programs
+from tests.cluster.live.machine import PATIENCE_S, of_conductor, skip_without_programs, until
 from tests.cluster.live.stand_in import listen
 from tests.conftest import slotmark
-
-PATIENCE_S = 240
-"""The time for which a condition is waited for on a machine that has much else to do."""
 
 
 def phases(logs: Path) -> list[str]:
@@ -38,10 +35,7 @@ def test_a_target_that_begins_protocols_of_its_own_is_a_warning_and_the_load_goe
     try:
         addresses = {host.name: "127.0.0.1" for host in bed.hosts}
         generator = Generator(bed, tmp_path / "bed", 1, 60, 1, None, (tmp_path, "node.socket"), addresses)
-        end = time.monotonic() + PATIENCE_S
-        while generator.ended is None:
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        until("the generator ended", lambda: generator.ended is not None)
     finally:
         # Nodes of the tests that follow listen on the same ports.
         for target in targets:

@@ -1,10 +1,21 @@
-"""The version of this slotmark."""
+"""The versions that runs record: of this slotmark, and of a cardano-node's packages."""
 
 import platform
 import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+PACKAGES = (
+    "cardano-node",
+    "ouroboros-consensus",
+    "ouroboros-network",
+    "cardano-ledger-core",
+    "plutus-core",
+    "cardano-crypto",
+    "cardano-prelude",
+)
+"""The packages of a cardano-node whose versions published reports show, in their order."""
 
 
 @cache

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from slotmark.run import Run
 
 
-def end_session(runs: Sequence["Run"], named: Sequence["Run"], errors: Sequence[TargetError], out: Path) -> None:
+def end_session(
+    runs: Sequence["Run"],
+    named: Sequence["Run"],
+    errors: Sequence[TargetError],
+    out: Path,
+    sides: Sequence[Sequence[Place]] = (),
+) -> None:
     """Prints the runs, names those that can be compared, and how.
 
     Args:
@@ -23,6 +29,7 @@ def end_session(runs: Sequence["Run"], named: Sequence["Run"], errors: Sequence[
         named: Those of the targets that were asked for.
         errors: What went wrong with targets that failed.
         out: The folder that the runs are below.
+        sides: The runs that are compared, by target; without any, those of ``named``, each by itself.
 
     Raises:
         TargetError: The last error, if there is any; those before it are remarks.
@@ -33,33 +40,18 @@ def end_session(runs: Sequence["Run"], named: Sequence["Run"], errors: Sequence[
     print_document(session_document(show_session(runs)))
     for one in named:
         typer.echo(one.place)
-    if len(named) > 1:
-        talk.remark(f"Compare them: {compare_command(named)} {shlex.join(['-o', f'{out}/report'])}")
+    sides = sides or [[one.place] for one in named]
+    if len(sides) > 1:
+        talk.remark(compare_rounds(sides, out))
     report_failures([str(error) for error in errors])
 
 
 def end_rounds(runs: Sequence["Run"], errors: Sequence[TargetError], out: Path) -> None:
-    """Prints the runs of a session that has one for each target and round, and how to compare the targets.
-
-    Args:
-        runs: All that were written.
-        errors: What went wrong with targets that failed.
-        out: The folder that the runs are below.
-
-    Raises:
-        TargetError: The last error, if there is any; those before it are remarks.
-    """
-    from slotmark.compare import show_session
-    from slotmark.report import print_document, session_document
-
-    print_document(session_document(show_session(runs)))
+    """Ends a session that has a run for each target and round, as :func:`end_session`; the targets are compared."""
     sides: dict[str, list[Place]] = {}
     for one in runs:
-        typer.echo(one.place)
         sides.setdefault(one.manifest.target.name, []).append(out / one.place.name)
-    if len(sides) > 1:
-        talk.remark(compare_rounds(list(sides.values()), out))
-    report_failures([str(error) for error in errors])
+    end_session(runs, runs, errors, out, list(sides.values()))
 
 
 def compare_rounds(sides: Sequence[Sequence[Place]], out: Place) -> str:

@@ -6,20 +6,10 @@ from datetime import UTC, datetime
 from slotmark.metrics import Analysis
 from slotmark.published.report import PublishedTable, words
 from slotmark.run import Manifest, Run
+from slotmark.versions import PACKAGES
 
 _NONE = "—"
 """The text for a fact that a run does not record."""
-
-PACKAGES = (
-    "cardano-node",
-    "ouroboros-consensus",
-    "ouroboros-network",
-    "cardano-ledger-core",
-    "plutus-core",
-    "cardano-crypto",
-    "cardano-prelude",
-)
-"""The packages of a node whose versions are printed."""
 
 WORKLOAD = {
     "Delegation map size": "delegation map size",

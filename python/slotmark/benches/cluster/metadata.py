@@ -10,6 +10,7 @@ from slotmark.benches.cluster.files import content_of
 from slotmark.cleaning import cleaned
 from slotmark.errors import LogError
 from slotmark.numbers import plain
+from slotmark.versions import PACKAGES
 
 GENESIS_PLACES = (
     "genesis/genesis.shelley.json",
@@ -19,17 +20,6 @@ GENESIS_PLACES = (
     "genesis/shelley-genesis.json",
     "genesis.json",
 )
-PACKAGES = (
-    "cardano-node",
-    "ouroboros-consensus",
-    "ouroboros-network",
-    "cardano-ledger-core",
-    "plutus-core",
-    "cardano-crypto",
-    "cardano-prelude",
-)
-"""The packages whose versions published reports show, in their order."""
-
 UNKNOWN = "unknown"
 """The text in files where a version or commit isn't known."""
 

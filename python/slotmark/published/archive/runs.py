@@ -10,11 +10,11 @@ from slotmark.metrics import catalogue
 from slotmark.places import Place
 from slotmark.published.archive.reading import Report, Row, number
 from slotmark.published.locli import headed
-from slotmark.published.locli_manifest import PACKAGES, WORKLOAD
+from slotmark.published.locli_manifest import WORKLOAD
 from slotmark.published.styles import STYLES
 from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target
 from slotmark.run.integrity import digest_of
-from slotmark.versions import versions
+from slotmark.versions import PACKAGES, versions
 from slotmark.warnings import Warning
 from slotmark.words import counted, few, listed
 

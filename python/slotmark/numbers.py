@@ -1,5 +1,6 @@
-"""Numbers as people read them: how many digits, thousands apart, units; intervals, p-values and shares."""
+"""Numbers as people read them: how many digits, thousands apart, units; intervals, p-values and shares; days."""
 
+import datetime
 import math
 
 from slotmark.statistics.interval import Interval
@@ -157,3 +158,8 @@ def duration(seconds: float) -> str:
     if seconds < 6_000:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3_600:.1f} h" if seconds < 3 * 86_400 else f"{seconds / 86_400:,.0f} days"
+
+
+def day(at_ns: int) -> str:
+    """A time in ns since 1970 as its day, in UTC: ``2026-09-01``."""
+    return datetime.datetime.fromtimestamp(at_ns // 10**9, datetime.UTC).strftime("%Y-%m-%d")

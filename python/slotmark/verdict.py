@@ -84,6 +84,17 @@ class Verdict(StrEnum):
 MOVED = (Verdict.BETTER, Verdict.WORSE)
 """Verdicts of a difference beyond its margin."""
 
+BY_CONCERN = (Verdict.WORSE, Verdict.BETTER, Verdict.INCONCLUSIVE, Verdict.EQUIVALENT)
+"""All verdicts as they are listed: what got better stands beside what got worse."""
+
+
+def meanings(alpha: str) -> str:
+    """A sentence per meaning, with the words that have it."""
+    alike: dict[str, list[str]] = {}
+    for verdict in Verdict:
+        alike.setdefault(verdict.meaning.format(alpha=alpha), []).append(verdict)
+    return " ".join(f"{' or '.join(words).capitalize()}: {meaning}." for meaning, words in alike.items())
+
 
 class Conditional(StrEnum):
     """The effect of verdicts that hold for these runs only: they hold and ship a release, hold it, or neither."""

@@ -477,7 +477,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def baseline_age_s(self) -> float | None:
-        """How long before the first candidate's oldest run the baseline's newest began, in s; None where a time isn't known."""
+        """Time from the beginning of the baseline's newest run to that of the first candidate's oldest, in s; None where one isn't known."""
         ours, theirs = (side.manifests for side in self.sides[:2])
         try:
             first, last = ([datetime.datetime.fromisoformat(one.started) for one in side] for side in (ours, theirs))

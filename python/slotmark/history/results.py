@@ -8,6 +8,7 @@ from slotmark.history.series import Group
 from slotmark.statistics.change_points import Kind
 from slotmark.statistics.few_points import few_points
 from slotmark.statistics.interval import Interval
+from slotmark.verdict import Verdict
 
 State = Literal["sure", "likely", "new", "by E-divisive"]
 
@@ -86,6 +87,16 @@ class FoundChange(msgspec.Struct, frozen=True, kw_only=True):
     matters: bool
     explanations: list[str]
     accepted: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on its direction."""
+        return Verdict.BETTER if self.better else Verdict.WORSE
+
+    @property
+    def word(self) -> str:
+        """That verdict, or that it is a drift."""
+        return "drift" if self.kind == "drift" else self.verdict
 
 
 class SeriesHistory(msgspec.Struct, frozen=True, kw_only=True):

@@ -41,10 +41,7 @@ def data_of(page: Page) -> bytes:
                 "pair": None if one.reach is None else float(np.float32(one.reach)),
             }
         )
-    changes = [
-        {"at": one.at_ns // 10**6, "state": one.state, "better": one.better, "version": one.version}
-        for one in page.changes
-    ]
+    changes = [{"at": one.at_ns // 10**6, "state": one.state, "version": one.version} for one in page.changes]
     return _statement(
         {
             "kind": "metric",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from slotmark.history.results import FoundChange
-from slotmark.numbers import change_with_span, signed, signed_interval
+from slotmark.numbers import difference_with_span
 
 if TYPE_CHECKING:
     from slotmark.site.gathered import Page
@@ -35,15 +35,10 @@ def feed(settings: "Settings", changes: "Sequence[tuple[Page, FoundChange]]", ne
 
 
 def _entry(root: str, page: "Page", change: FoundChange) -> str:
-    word = "drift" if change.kind == "drift" else "better" if change.better else "worse"
-    size = (
-        change_with_span(change.ratio)
-        if change.ratio is not None
-        else f"{signed(change.delta.estimate)} [{signed_interval(change.delta)}]"
-    )
+    size = difference_with_span(change.ratio, change.delta)
     of = ", ".join(filter(None, (page.group.target, page.part)))
     since = f" since {change.version or change.name}"
-    title = f"{page.metric.name}, {of}: {word} {size}{since}"
+    title = f"{page.metric.name}, {of}: {change.word} {size}{since}"
     why = "; ".join(change.explanations)
     return (
         f"<entry><title>{escape(title)}</title><id>urn:slotmark:change:{escape(change.id)}</id><updated>{_at(change.known_ns)}</updated>"

@@ -1,8 +1,8 @@
 """The pages of a site, in a fixed order: the same store gives the same bytes."""
 
-import datetime
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -12,10 +12,10 @@ from markupsafe import Markup
 
 from slotmark.history.columns import whole
 from slotmark.history.decisions import Decisions
-from slotmark.history.differences import step_to, steps_by_chance
+from slotmark.history.differences import CONFIDENCE, step_to, steps_by_chance
 from slotmark.history.results import FoundChange
 from slotmark.history.store import Store
-from slotmark.numbers import brief, difference_with_span, number, percent, signed, signed_interval, span
+from slotmark.numbers import brief, day, difference_with_span, number, percent, signed, signed_interval, span
 from slotmark.numbers import change as change_in_words
 from slotmark.report import report_style
 from slotmark.report.renderers.vega import vega
@@ -26,6 +26,7 @@ from slotmark.site.gathered import Gathered, Page, Progress, Series, gathered
 from slotmark.site.names import of_run, of_version
 from slotmark.site.versions import version_pages
 from slotmark.site.writing import MARK
+from slotmark.verdict import BY_CONCERN, Verdict, meanings
 from slotmark.versions import slotmark_version
 
 MOST_METRICS = 400
@@ -117,7 +118,10 @@ def pages(store: Store, decisions: Decisions, settings: Settings, progress: Prog
     for name, content in runs_of(found).items():
         yield f"data/{name}.js", content
     for one in version_pages(found.versions):
-        yield f"versions/{one.name}.html", page("version.html", "../", page=one)
+        yield (
+            f"versions/{one.name}.html",
+            page("version.html", "../", page=one, meanings=meanings(brief(1 - CONFIDENCE, 2))),
+        )
     total = len(found.pages) + len(found.runs)
     for place, one in enumerate(found.pages):
         progress(place, total, "metrics")
@@ -148,10 +152,9 @@ def _environment() -> jinja2.Environment:
         day=day,
         number=number,
         percent=percent,
-        size=size,
+        size=lambda one: difference_with_span(one.ratio, one.delta),
         picture=lambda one: Markup(picture(one)),
         newest=_newest,
-        word=lambda one: "drift" if one.kind == "drift" else "better" if one.better else "worse",
         short=of_run,
     )
     return environment
@@ -159,16 +162,6 @@ def _environment() -> jinja2.Environment:
 
 def _asset(name: str) -> str:
     return (files("slotmark.site") / "templates" / name).read_text(encoding="utf-8")
-
-
-def day(at_ns: int) -> str:
-    """A time as its day, in UTC."""
-    return datetime.datetime.fromtimestamp(at_ns // 10**9, datetime.UTC).strftime("%Y-%m-%d")
-
-
-def size(change: FoundChange) -> str:
-    """The size of a change, with its interval."""
-    return difference_with_span(change.ratio, change.delta)
 
 
 def picture(page: Page) -> str:
@@ -203,23 +196,19 @@ def _newest(page: Page) -> str:
     return f"{number(value)} {page.metric.unit}".strip()
 
 
-def _worst(changes: Sequence[FoundChange]) -> str:
-    """The sum of changes in a word: worse where any is, else better, else none."""
-    if any(not one.better for one in changes):
-        return "worse"
-    return "better" if changes else "none"
+def _worst(changes: Sequence[FoundChange]) -> Verdict | None:
+    """The sum of changes: worse where any is, else better; None where there are none."""
+    return min((one.verdict for one in changes), key=BY_CONCERN.index, default=None)
 
 
 class _Version(msgspec.Struct):
-    """A version of a work: the link to its page, when its first run was measured, how many runs there are, and what changed with it."""
+    """A version of a work: the link to its page, when its first run was measured, how many runs there are, and how many changes that matter began with it, of each kind."""
 
     name: str
     link: str
     first_ns: int
     runs: int
-    better: int = 0
-    worse: int = 0
-    unsure: int = 0
+    changes: list[tuple[Verdict, int, str]]
 
 
 def _works(found: Gathered, changes: Sequence[tuple[Page, FoundChange]]) -> list[tuple[str, list[_Version], int]]:
@@ -237,19 +226,20 @@ def _works(found: Gathered, changes: Sequence[tuple[Page, FoundChange]]) -> list
                 if order
                 else f"runs/{of_run(str(rows[-1]['run']))}"
             )
-            made = _Version(version or "no version", f"{link}.html", whole(rows[0], "at_ns"), len(rows))
-            for row in rows:
-                for here in changed.get(str(row["run"]), []):
-                    if here.state != "sure":
-                        made.unsure += 1
-                    elif here.better:
-                        made.better += 1
-                    else:
-                        made.worse += 1
-            versions.append(made)
+            counts = _counted(here for row in rows for here in changed.get(str(row["run"]), []))
+            versions.append(
+                _Version(version or "no version", f"{link}.html", whole(rows[0], "at_ns"), len(rows), counts)
+            )
         newest = versions[::-1]
         listed.append((one.of, newest[:MOST_VERSIONS], max(0, len(newest) - MOST_VERSIONS)))
     return listed
+
+
+def _counted(changes: Iterable[FoundChange]) -> list[tuple[Verdict, int, str]]:
+    """Counts of changes that are worse, better, and not sure, with the word for each, after the verdict whose looks it has."""
+    counts = Counter(one.verdict if one.state == "sure" else Verdict.INCONCLUSIVE for one in changes)
+    words = {Verdict.INCONCLUSIVE: "not sure"}
+    return [(one, counts[one], words.get(one, one)) for one in BY_CONCERN if counts[one]]
 
 
 def _rows(page: Page) -> list[tuple[dict[str, object], str, str]]:

@@ -11,12 +11,10 @@ from slotmark.metrics import Metric
 from slotmark.numbers import difference_with_span, number, signed
 from slotmark.site.gathered import Versions
 from slotmark.site.names import of_metric, of_version
-from slotmark.verdict import Verdict
+from slotmark.verdict import BY_CONCERN, Verdict
 
 MOST_RUNS = 20
 """Runs of both versions that the command to copy has: a longer one isn't typed."""
-
-_ORDER = [Verdict.WORSE, Verdict.BETTER, Verdict.INCONCLUSIVE, Verdict.EQUIVALENT]
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -84,7 +82,7 @@ def version_pages(every: Sequence[Versions]) -> Iterator[VersionPage]:
                 runs_before=sides[0],
                 counts=[
                     f"{count} {verdict}"
-                    for verdict in _ORDER
+                    for verdict in BY_CONCERN
                     if (count := sum(line.verdict == verdict for line in lines))
                 ],
                 lines=lines,
@@ -109,5 +107,5 @@ def _line(one: Versions, metric: Metric, difference: Difference) -> Line:
 
 def _place(line: Line) -> tuple[int, bool]:
     """The key by which lines are sorted: the verdict, then metrics that decide."""
-    order = len(_ORDER) if line.verdict is None else _ORDER.index(line.verdict)
+    order = len(BY_CONCERN) if line.verdict is None else BY_CONCERN.index(line.verdict)
     return order, line.metric.rank != "decisive"

@@ -1,13 +1,12 @@
 """The history of a metric, and the changes of all metrics."""
 
-import datetime
 from collections.abc import Sequence
 
 from slotmark.history.results import Changes, FoundChange, History, SeriesHistory, VersionLine
 from slotmark.history.series import Group
 from slotmark.metrics import Metric, catalogue
 from slotmark.numbers import change as change_of
-from slotmark.numbers import difference_with_span, interval, number, p_value, percent, signed
+from slotmark.numbers import day, difference_with_span, interval, number, p_value, percent, signed
 from slotmark.report.document import Block, Cell, Column, Document, Paragraph, Section, Table
 from slotmark.report.sections.cells import DIRECTION, headed
 from slotmark.statistics.change_points import FIRST
@@ -70,11 +69,6 @@ def ticks(values: Sequence[float], low: float, high: float) -> str:
     if high <= low:
         return TICKS[3] * len(values)
     return "".join(TICKS[min(len(TICKS) - 1, int((value - low) / (high - low) * len(TICKS)))] for value in values)
-
-
-def day(at_ns: int) -> str:
-    """A time as its day."""
-    return datetime.datetime.fromtimestamp(at_ns // 10**9, datetime.UTC).strftime("%Y-%m-%d")
 
 
 def _title(group: Group, part: str) -> str:
@@ -146,13 +140,8 @@ def _notes(shown: Sequence[VersionLine], table: str) -> list[str]:
 
 
 def _in_short(change: FoundChange) -> str:
-    word = "drift" if change.kind == "drift" else "better" if change.better else "worse"
     size = change_of(change.ratio.estimate) if change.ratio else signed(change.delta.estimate)
-    return f"{word} {size}, {change.state}{'' if change.matters else ', within the margin'}"
-
-
-def _size(change: FoundChange) -> str:
-    return difference_with_span(change.ratio, change.delta)
+    return f"{change.word} {size}, {change.state}{'' if change.matters else ', within the margin'}"
 
 
 def _explained(found: Sequence[FoundChange]) -> list[Paragraph]:
@@ -183,11 +172,9 @@ def _table(found: Sequence[FoundChange]) -> Table:
             Cell(", ".join(filter(None, (one.metric, one.part))), remark=_title(one.group, "")),
             Cell(day(one.at_ns)),
             Cell(f"{one.version_before} -> {one.version}" if one.version_before != one.version else one.version),
-            Cell(_size(one)),
+            Cell(difference_with_span(one.ratio, one.delta)),
             Cell(percent(one.margin)),
-            Cell(
-                "accepted" if one.accepted else "drift" if one.kind == "drift" else "better" if one.better else "worse"
-            ),
+            Cell("accepted" if one.accepted else one.word),
             Cell(one.state),
             Cell("-" if one.p is None else p_value(one.p)),
             Cell(str(one.runs)),

@@ -5,7 +5,7 @@ from slotmark.compare.result import Comparison
 from slotmark.numbers import brief, percent
 from slotmark.report.document import Block, Paragraph
 from slotmark.statistics.rank_tests import FIRST_SHARE
-from slotmark.verdict import Verdict
+from slotmark.verdict import meanings
 
 
 def method(comparison: Comparison) -> list[Block]:
@@ -16,11 +16,7 @@ def method(comparison: Comparison) -> list[Block]:
 
 
 def _verdicts(comparison: Comparison) -> str:
-    alike: dict[str, list[str]] = {}
-    for verdict in Verdict:
-        alike.setdefault(verdict.meaning.format(alpha=brief(1 - comparison.confidence, 2)), []).append(verdict)
-    meanings = [f"{' or '.join(words).capitalize()}: {meaning}." for meaning, words in alike.items()]
     return (
-        f"p-values are Holm-adjusted over the {comparison.tests:,} tests of this report, of whose error rate decisive metrics have {percent(FIRST_SHARE)}. {' '.join(meanings)} "
+        f"p-values are Holm-adjusted over the {comparison.tests:,} tests of this report, of whose error rate decisive metrics have {percent(FIRST_SHARE)}. {meanings(brief(1 - comparison.confidence, 2))} "
         "Ratios, differences and intervals come from unrounded values."
     )

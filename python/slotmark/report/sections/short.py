@@ -8,7 +8,7 @@ from slotmark.report.document import Block, Facts, Paragraph, Section
 from slotmark.report.sections.cells import in_a_sentence
 from slotmark.report.sections.decision import forest, lines, notes, shown
 from slotmark.report.sections.manifest import compared
-from slotmark.verdict import Verdict
+from slotmark.verdict import BY_CONCERN, Verdict
 from slotmark.words import few, listed
 
 MOST_NAMED = 12
@@ -16,14 +16,6 @@ MOST_NAMED = 12
 
 MOST_ROWS = 40
 """Rows of a table."""
-
-_MEANING = {
-    Verdict.WORSE: "worse",
-    Verdict.BETTER: "better",
-    Verdict.INCONCLUSIVE: "not told",
-    Verdict.EQUIVALENT: "equivalent",
-}
-"""The words for each verdict, in the order of the lines: what got better stands beside what got worse."""
 
 
 def in_short(
@@ -104,11 +96,11 @@ def _changes(comparison: Comparison) -> list[Facts]:
     facts: list[tuple[str, str]] = []
     for place, side in enumerate(comparison.candidates):
         rows = shown(comparison, place)
-        for verdict, words in _MEANING.items():
+        for verdict in BY_CONCERN:
             named = [_named(row, one) for row, one in rows if one.verdict is verdict]
             which = "within their margins" if verdict is Verdict.EQUIVALENT else ", ".join(few(named, MOST_NAMED))
             begin = f"{side.name}: " if several else ""
-            facts.append((f"{begin}{verdict.sign} {len(named):,} {words}", which or "none"))
+            facts.append((f"{begin}{verdict.sign} {len(named):,} {verdict}", which or "none"))
     return [Facts("", facts)]
 
 

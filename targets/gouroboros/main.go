@@ -18,6 +18,7 @@ import (
 	"time"
 
 	ouroboros "github.com/blinklabs-io/gouroboros"
+	"github.com/blinklabs-io/gouroboros/protocol/blockfetch"
 	"github.com/blinklabs-io/gouroboros/protocol/chainsync"
 	pcommon "github.com/blinklabs-io/gouroboros/protocol/common"
 )
@@ -132,33 +133,11 @@ func run(j job) error {
 	if err != nil {
 		return err
 	}
-	network, place := "unix", j.socket
-	if j.nodeToNode() {
-		network, place = "tcp", j.address
-	}
-	began := nowNs()
-	connection, err := ouroboros.NewConnection(
-		ouroboros.WithNetworkMagic(j.magic),
-		ouroboros.WithNodeToNode(j.nodeToNode()),
-		ouroboros.WithKeepAlive(j.nodeToNode()),
-		ouroboros.WithLogger(slog.New(slog.DiscardHandler)),
-		ouroboros.WithChainSyncConfig(follower.chainSync()),
-		ouroboros.WithBlockFetchConfig(blockFetch),
-	)
+	connection, stdin, err := connect(j, nowNs, follower.chainSync(), blockFetch)
 	if err != nil {
 		return err
 	}
 	follower.connection = connection
-	if err := connection.Dial(network, place); err != nil {
-		return fmt.Errorf("%s, magic %d: %w", place, j.magic, err)
-	}
-	at := nowNs()
-	number, _ := connection.ProtocolVersion()
-	say(map[string]any{"event": "ready", "at_ns": at, "connect_ns": at - began, "version": number})
-	stdin := bufio.NewReader(os.Stdin)
-	if _, err := stdin.ReadString('\n'); err != nil {
-		return fmt.Errorf("standard input ended before the word to start: %w", err)
-	}
 	if err := follow(follower, connection); err != nil {
 		return err
 	}
@@ -167,20 +146,64 @@ func run(j job) error {
 	return nil
 }
 
+// connect dials the server of a job, says when it is ready by a clock, and returns when the word to start has come.
+func connect(j job, now func() int64, chainSync chainsync.Config, blockFetch blockfetch.Config) (*ouroboros.Connection, *bufio.Reader, error) {
+	network, place := "unix", j.socket
+	if j.nodeToNode() {
+		network, place = "tcp", j.address
+	}
+	began := now()
+	connection, err := ouroboros.NewConnection(
+		ouroboros.WithNetworkMagic(j.magic),
+		ouroboros.WithNodeToNode(j.nodeToNode()),
+		ouroboros.WithKeepAlive(j.nodeToNode()),
+		ouroboros.WithLogger(slog.New(slog.DiscardHandler)),
+		ouroboros.WithChainSyncConfig(chainSync),
+		ouroboros.WithBlockFetchConfig(blockFetch),
+	)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := connection.Dial(network, place); err != nil {
+		return nil, nil, fmt.Errorf("%s, magic %d: %w", place, j.magic, err)
+	}
+	at := now()
+	number, _ := connection.ProtocolVersion()
+	say(map[string]any{"event": "ready", "at_ns": at, "connect_ns": at - began, "version": number})
+	stdin := bufio.NewReader(os.Stdin)
+	if _, err := stdin.ReadString('\n'); err != nil {
+		return nil, nil, fmt.Errorf("standard input ended before the word to start: %w", err)
+	}
+	return connection, stdin, nil
+}
+
+// begin finds the intersection and begins to follow, in one call; its result has what went wrong.
+func begin(connection *ouroboros.Connection, start pcommon.Point) <-chan error {
+	refused := make(chan error, 1)
+	go func() {
+		if err := connection.ChainSync().Client.Sync([]pcommon.Point{start}); err != nil {
+			refused <- fmt.Errorf("following from slot %d: %w", start.Slot, err)
+		}
+	}()
+	return refused
+}
+
+// lost is the reason why a connection ended: nil where the library closed the channel of its errors since it is gone.
+func lost(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return errors.New("the server closed the connection")
+	}
+	return err
+}
+
 // silence is how long no block may come before the stream counts as ended: the library tells nobody of an AwaitReply,
 // and a node-to-client connection has no time limits of its own.
 const silence = 30 * time.Second
 
 // follow returns when the last block is done with, or with the first thing that went wrong.
 func follow(follower *follower, connection *ouroboros.Connection) error {
-	refused := make(chan error, 1)
 	follower.records.started()
-	go func() {
-		// One call finds the intersection and begins to follow, so `started` is before both.
-		if err := connection.ChainSync().Client.Sync([]pcommon.Point{follower.job.start}); err != nil {
-			refused <- fmt.Errorf("following from slot %d: %w", follower.job.start.Slot, err)
-		}
-	}()
+	refused := begin(connection, follower.job.start)
 	watch := time.NewTicker(silence)
 	defer watch.Stop()
 	var before uint64
@@ -190,11 +213,8 @@ func follow(follower *follower, connection *ouroboros.Connection) error {
 			return nil
 		case err := <-refused:
 			return err
-		case err := <-connection.ErrorChan(): // nil: the library closes it when the connection is gone
-			if err == nil || errors.Is(err, io.EOF) {
-				err = errors.New("the server closed the connection")
-			}
-			return fmt.Errorf("after %d blocks: %w", follower.received.Load(), err)
+		case err := <-connection.ErrorChan():
+			return fmt.Errorf("after %d blocks: %w", follower.received.Load(), lost(err))
 		case <-watch.C:
 			now := follower.received.Load()
 			if now == before {

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
 
 	ouroboros "github.com/blinklabs-io/gouroboros"
 	"github.com/blinklabs-io/gouroboros/ledger"
@@ -51,54 +47,24 @@ func followTip(j job) error {
 	if err != nil {
 		return err
 	}
-	network, place := "unix", j.socket
-	if j.nodeToNode() {
-		network, place = "tcp", j.address
-	}
-	began := monotonicNs()
-	connection, err := ouroboros.NewConnection(
-		ouroboros.WithNetworkMagic(j.magic),
-		ouroboros.WithNodeToNode(j.nodeToNode()),
-		ouroboros.WithKeepAlive(j.nodeToNode()),
-		ouroboros.WithLogger(slog.New(slog.DiscardHandler)),
-		ouroboros.WithChainSyncConfig(chainsync.NewConfig(options...)),
-		ouroboros.WithBlockFetchConfig(blockFetch),
-	)
+	connection, stdin, err := connect(j, monotonicNs, chainsync.NewConfig(options...), blockFetch)
 	if err != nil {
 		return err
 	}
 	follower.connection = connection
-	if err := connection.Dial(network, place); err != nil {
-		return fmt.Errorf("%s, magic %d: %w", place, j.magic, err)
-	}
-	at := monotonicNs()
-	number, _ := connection.ProtocolVersion()
-	say(map[string]any{"event": "ready", "at_ns": at, "connect_ns": at - began, "version": number})
-	stdin := bufio.NewReader(os.Stdin)
-	if _, err := stdin.ReadString('\n'); err != nil {
-		return fmt.Errorf("standard input ended before the word to start: %w", err)
-	}
 	ended := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(io.Discard, stdin)
 		close(ended)
 	}()
-	refused := make(chan error, 1)
-	go func() {
-		if err := connection.ChainSync().Client.Sync([]pcommon.Point{j.start}); err != nil {
-			refused <- fmt.Errorf("following from slot %d: %w", j.start.Slot, err)
-		}
-	}()
+	refused := begin(connection, j.start)
 	select {
 	case <-ended:
 		return nil
 	case err := <-refused:
 		return err
-	case err := <-connection.ErrorChan(): // nil: the library closes it when the connection is gone
-		if err == nil || errors.Is(err, io.EOF) {
-			err = errors.New("the server closed the connection")
-		}
-		return err
+	case err := <-connection.ErrorChan():
+		return lost(err)
 	}
 }
 

@@ -28,10 +28,13 @@ def test_every_place_has_a_row_of_the_map() -> None:
 
 
 @pytest.mark.parametrize("place", sorted(ROWS))
-def test_what_a_row_names_is_there(place: str) -> None:
+def test_what_a_row_names_is_there_and_no_module_is_left_out(place: str) -> None:
     named = re.findall(r"`([\w/]+\.py|[a-z_]+/)`", ROWS[place])
     assert (REPO / place).exists()
     assert not [name for name in named if not (REPO / place / name).exists() and not (REPO / name).exists()]
+    if place not in ("python/slotmark/cli", "python/slotmark/statistics"):  # described as a whole
+        modules = {path.name for path in REPO.glob(f"{place}/*.py")} if place.startswith("python/") else set[str]()
+        assert not modules - {"__init__.py", *named}
 
 
 def test_who_may_import_what_is_what_the_first_page_says() -> None:

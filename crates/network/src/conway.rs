@@ -1,9 +1,12 @@
 //! Conway's genesis file and its protocol parameters.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use slotmark_chain::CborBuffer;
 
+use crate::error::{GenesisError, genesis_beside, read_json};
 use crate::parameters::put_ratio;
 use crate::ratio::Ratio;
 
@@ -74,7 +77,7 @@ pub struct Governance {
 }
 
 /// A DRep of a genesis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DRep {
     /// True where the hash is that of a script, and not of a key.
     pub script: bool,
@@ -100,13 +103,8 @@ impl Conway {
         }
     }
 
-    /// The governance that it begins with; None where there are members of a committee or a script of the constitution, which aren't followed, or a part
-    /// can't be read.
-    pub fn governance(&self) -> Option<Governance> {
-        let threshold = &self.committee["threshold"];
-        let no_members = self.committee["members"].as_object().is_some_and(Map::is_empty);
-        let mut constitution_hash = [0; 32];
-        hex::decode_to_slice(self.constitution["anchor"]["dataHash"].as_str()?, &mut constitution_hash).ok()?;
+    /// DReps, in ascending order; None where they can't be read.
+    fn dreps(&self) -> Option<Vec<DRep>> {
         let drep = |(name, drep): (&String, &Value)| {
             let (kind, digits) = name.split_once('-')?;
             let mut hash = [0; 28];
@@ -115,14 +113,36 @@ impl Conway {
         };
         let mut dreps: Vec<DRep> = self.initial_dreps.iter().map(drep).collect::<Option<_>>()?;
         dreps.sort_unstable();
+        Some(dreps)
+    }
+
+    /// The governance that it begins with; None where there are members of a committee or a script of the constitution, which aren't followed, or a part
+    /// can't be read.
+    pub fn governance(&self) -> Option<Governance> {
+        let threshold = &self.committee["threshold"];
+        let no_members = self.committee["members"].as_object().is_some_and(Map::is_empty);
+        let mut constitution_hash = [0; 32];
+        hex::decode_to_slice(self.constitution["anchor"]["dataHash"].as_str()?, &mut constitution_hash).ok()?;
         let governance = Governance {
             committee_threshold: serde_json::from_value(threshold.clone()).ok()?,
             constitution_url: self.constitution["anchor"]["url"].as_str()?.to_owned(),
             constitution_hash,
-            dreps,
+            dreps: self.dreps()?,
         };
         (no_members && self.constitution.get("script").is_none_or(Value::is_null)).then_some(governance)
     }
+}
+
+/// The DReps of the Conway genesis beside a Shelley genesis; None where there is no such file.
+///
+/// # Errors
+/// It can't be read, or isn't one.
+pub fn first_dreps(shelley: &Path) -> Result<Option<Vec<DRep>>, GenesisError> {
+    let path = genesis_beside(shelley, "conway");
+    let Some(file) = read_json::<Conway>(&path, "Conway")? else { return Ok(None) };
+    let dreps =
+        file.dreps().ok_or_else(|| GenesisError::field(&path, "initialDReps", "DReps by their names, each with expiry and deposit"))?;
+    Ok(Some(dreps))
 }
 
 /// Protocol parameters that Conway's genesis states; amounts are in lovelace, times in epochs.

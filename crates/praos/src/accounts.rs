@@ -3,6 +3,7 @@
 //! After the rules DELEGS, DELPL, DELEG, POOL, NEWEPOCH, SNAP and POOLREAP of the Shelley ledger specification. Governance and
 //! instantaneous rewards aren't followed: where a transaction has one, whether it fits isn't known.
 
+mod governing;
 mod rewards;
 #[cfg(test)]
 mod tests;
@@ -10,9 +11,10 @@ mod tests;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use slotmark_chain::block::{Certificate, Credential, Hash28, PoolTerms};
-use slotmark_network::{Ratio, shelley};
+use slotmark_chain::block::{ActionId, Certificate, Credential, Hash28, PoolTerms, Proposal, Vote, Voter};
+use slotmark_network::{Ratio, conway, shelley};
 
+use self::governing::Governing;
 use self::rewards::{Issue, Update};
 
 /// The last version of the protocol in which rewards are only worked out for accounts that are there then.
@@ -25,7 +27,7 @@ pub struct Pots {
     pub treasury: u64,
     /// Lovelace that isn't issued yet.
     pub reserves: u64,
-    /// Deposits for credentials, pools, representatives and proposals.
+    /// Deposits for credentials, pools, DReps and proposals; without those of a genesis for DReps, which nobody paid.
     pub deposits: u64,
     /// Fees of the running epoch, and those of the one before, which aren't shared out yet.
     pub fees: u64,
@@ -78,10 +80,11 @@ pub(crate) struct Moves<'t> {
     pub(crate) fee: u64,
     pub(crate) withdrawals: &'t [(Credential, u64)],
     pub(crate) certificates: &'t [Certificate],
-    /// Deposits of its proposals.
-    pub(crate) proposed: u64,
-    /// True where it has votes, proposals or updates.
-    pub(crate) governs: bool,
+    /// Its proposals, each with its id.
+    pub(crate) proposals: &'t [(ActionId, Proposal)],
+    pub(crate) votes: &'t [Vote],
+    /// True where genesis keys propose other parameters in it.
+    pub(crate) updates: bool,
 }
 
 /// All accounts, pools and pots.
@@ -97,6 +100,7 @@ pub struct Accounts {
     blocks_before: BTreeMap<Hash28, u64>,
     /// The snapshots of the last boundary, the one before and the one before that.
     snapshots: [Arc<Snapshot>; 3],
+    governing: Governing,
     /// Fees that the rewards of the running epoch are of.
     fees_to_share: u64,
     running: shelley::Parameters,
@@ -107,8 +111,15 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Without accounts and pools, and with this much in unspent outputs.
-    pub(crate) fn new(genesis: &shelley::Shelley, active_slots: Ratio, unspent: u64) -> Self {
+    /// Without accounts and pools, and with this much in unspent outputs. `conway` is Conway's parameters, where they are known, and its
+    /// first DReps.
+    pub(crate) fn new(
+        genesis: &shelley::Shelley,
+        active_slots: Ratio,
+        unspent: u64,
+        conway: (Option<conway::Parameters>, &[conway::DRep]),
+    ) -> Self {
+        let governing = Governing::new(conway.0, conway.1);
         let max_lovelace = genesis.max_lovelace_supply;
         Self {
             constants: Constants { max_lovelace, epoch_slots: genesis.epoch_slots, active_slots },
@@ -119,6 +130,7 @@ impl Accounts {
             blocks: BTreeMap::new(),
             blocks_before: BTreeMap::new(),
             snapshots: Default::default(),
+            governing,
             fees_to_share: 0,
             running: genesis.parameters,
             before: genesis.parameters,
@@ -222,20 +234,30 @@ impl Accounts {
     /// Takes in a transaction. Returns whether it fits; None where that isn't known.
     pub(crate) fn apply(&mut self, moves: &Moves<'_>) -> Option<bool> {
         self.pots.fees += moves.fee;
-        self.pots.deposits += moves.proposed;
-        let (mut fits, mut known) = (true, !moves.governs);
-        // Withdrawals come before certificates (DELEGS).
+        let (mut fits, mut known) = (true, !moves.updates);
+        let mut note = |holds: Option<bool>| match holds {
+            Some(holds) => fits &= holds,
+            None => known = false,
+        };
+        let major = self.running.protocol_version.major;
+        // Withdrawals come before certificates (DELEGS), and these before governance (GOV).
         for (owner, amount) in moves.withdrawals {
+            note(Some(self.governing.may_withdraw(owner, major)));
             match self.accounts.get_mut(owner) {
-                Some(account) => fits &= std::mem::take(&mut account.rewards) == *amount,
-                None => fits = false,
+                Some(account) => note(Some(std::mem::take(&mut account.rewards) == *amount)),
+                None => note(Some(false)),
             }
         }
         for certificate in moves.certificates {
-            match self.certify(certificate) {
-                Some(holds) => fits &= holds,
-                None => known = false,
-            }
+            note(self.certify(certificate));
+        }
+        for (id, proposal) in moves.proposals {
+            self.pots.deposits += proposal.deposit;
+            note(self.governing.propose(*id, proposal, self.accounts.contains_key(&proposal.account), self.epoch, major));
+        }
+        for vote in moves.votes {
+            let is_pool = matches!(vote.voter, Voter::Pool(pool) if self.pools.contains_key(&pool));
+            note(self.governing.vote(vote, is_pool, self.epoch, major));
         }
         if fits && !known { None } else { Some(fits) }
     }
@@ -254,6 +276,7 @@ impl Accounts {
             }
             Certificate::Deregistration { credential } => match self.accounts.remove(credential) {
                 Some(account) => {
+                    self.governing.leave(credential);
                     self.pots.deposits -= account.deposit;
                     account.rewards == 0
                 }
@@ -276,11 +299,19 @@ impl Accounts {
                 let last = self.epoch.saturating_add(parameters.e_max);
                 self.pools.contains_key(pool) && (self.epoch + 1..=last).contains(epoch)
             }
-            Certificate::Governance { deposit } => {
-                self.pots.deposits = self.pots.deposits.saturating_add_signed(*deposit);
-                return None;
+            Certificate::VoteDelegation { credential, to } => {
+                self.accounts.contains_key(credential) && self.governing.delegate(*credential, *to, parameters.protocol_version.major)
             }
-            Certificate::GenesisDelegation { .. } | Certificate::InstantaneousRewards => return None,
+            Certificate::DRepRegistration { drep, deposit } => {
+                self.pots.deposits += deposit;
+                return self.governing.register(*drep, *deposit);
+            }
+            Certificate::DRepDeregistration { drep, refund } => {
+                self.pots.deposits = self.pots.deposits.saturating_sub(*refund);
+                self.governing.deregister(drep, *refund)
+            }
+            Certificate::DRepUpdate { drep } => self.governing.has(drep),
+            Certificate::GenesisDelegation { .. } | Certificate::InstantaneousRewards | Certificate::Committee => return None,
         })
     }
 

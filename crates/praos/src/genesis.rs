@@ -10,6 +10,7 @@ use slotmark_chain::block::{Credential, Hash28, PoolTerms};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_ledger::{EncodedOutput, encode_output};
 use slotmark_network::byron::Byron;
+use slotmark_network::conway::{self, DRep};
 use slotmark_network::shelley::{StakingPool, StatedCredential};
 use slotmark_network::{GenesisError, Hex, Network, Parameters, Ratio, Shelley, genesis_beside};
 
@@ -55,6 +56,9 @@ pub struct Ledger {
     pub network: Network,
     /// Its first parameters.
     pub parameters: Parameters,
+    /// Its first DReps.
+    #[serde(default)]
+    pub dreps: Vec<DRep>,
 }
 
 impl Genesis {
@@ -167,7 +171,9 @@ impl Genesis {
     /// The same with what transactions depend on.
     fn with_ledger(self, path: &Path) -> Result<Self, GenesisError> {
         let ledger = match Parameters::read(&self.shelley.parameters, path)? {
-            Some(parameters) => Some(Ledger { network: self.shelley.network(path)?, parameters }),
+            Some(parameters) => {
+                Some(Ledger { network: self.shelley.network(path)?, parameters, dreps: conway::first_dreps(path)?.unwrap_or_default() })
+            }
             None => None,
         };
         Ok(Self { ledger, ..self })

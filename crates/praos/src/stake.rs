@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use slotmark_chain::Hash32;
-use slotmark_chain::block::{Block, Certificate, Credential, DecodeError, Hash28, Output, Transaction, decode_output};
+use slotmark_chain::block::{ActionId, Block, Certificate, Credential, DecodeError, Hash28, Output, Proposal, Transaction, decode_output};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_ledger::{EncodedOutput, Resolved, encode_output};
 use slotmark_network::{Ratio, shelley};
@@ -139,7 +139,8 @@ impl Stake {
         if !self.exact || genesis.base.is_some() || genesis.ledger.is_none() || !has_terms {
             return;
         }
-        let mut accounts = Accounts::new(&genesis.shelley, genesis.active_slots.share(), unspent);
+        let conway = genesis.ledger.as_ref().map_or((None, &[][..]), |ledger| (ledger.parameters.conway, &ledger.dreps));
+        let mut accounts = Accounts::new(&genesis.shelley, genesis.active_slots.share(), unspent, conway);
         for ((pool, _), terms) in genesis.pools.iter().zip(&genesis.pool_terms) {
             accounts.add_pool(*pool, terms.clone());
         }
@@ -345,8 +346,9 @@ impl Stake {
                     fee: transaction.fee,
                     withdrawals: &block.withdrawals(transaction)?,
                     certificates: &certificates,
-                    proposed: block.proposals(transaction)?.iter().map(|proposal| proposal.deposit).sum(),
-                    governs: transaction.update.is_some() || transaction.votes.count > 0 || transaction.proposals.count > 0,
+                    proposals: &proposals(block, transaction)?,
+                    votes: &block.votes(transaction)?,
+                    updates: transaction.update.is_some(),
                 });
             } else {
                 let returned = transaction.collateral_return.as_ref().map_or(0, |output| output.lovelace);
@@ -439,7 +441,12 @@ impl Stake {
                 self.retiring.insert(pool, epoch);
             }
             Certificate::InstantaneousRewards => self.exact = false,
-            Certificate::GenesisDelegation { .. } | Certificate::Governance { .. } => {}
+            Certificate::GenesisDelegation { .. }
+            | Certificate::VoteDelegation { .. }
+            | Certificate::DRepRegistration { .. }
+            | Certificate::DRepDeregistration { .. }
+            | Certificate::DRepUpdate { .. }
+            | Certificate::Committee => {}
         }
     }
 
@@ -459,6 +466,16 @@ impl Stake {
 fn held(holdings: &Holdings) -> impl Iterator<Item = (Credential, u64, Hash28)> {
     let registered = holdings.accounts().filter(|(_, account)| account.registered);
     registered.filter_map(|(owner, account)| Some((owner, account.lovelace, account.pool?)))
+}
+
+/// A transaction's proposals, each with its id.
+fn proposals(block: &Block<'_, '_>, transaction: &Transaction) -> Result<Vec<(ActionId, Proposal)>, DecodeError> {
+    let proposals = block.proposals(transaction)?;
+    if proposals.is_empty() {
+        return Ok(Vec::new());
+    }
+    let id = blake2b_256(&[transaction.body.of(block.bytes)]);
+    Ok((0..).zip(proposals).map(|(place, proposal)| (ActionId { transaction: id, place }, proposal)).collect())
 }
 
 /// Lovelace of all these outputs that are there.

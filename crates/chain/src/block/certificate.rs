@@ -81,11 +81,45 @@ pub enum Certificate {
     },
     /// Moves rewards out of the reserves or the treasury.
     InstantaneousRewards,
-    /// A certificate of governance, which changes no stake.
-    Governance {
-        /// Lovelace that it deposits; below 0 what it gets back.
-        deposit: i64,
+    /// Gives the votes of a stake credential to another (Conway).
+    VoteDelegation {
+        /// The credential.
+        credential: Credential,
+        /// The one who votes for it.
+        to: DRep,
     },
+    /// Registers a DRep.
+    DRepRegistration {
+        /// The DRep.
+        drep: Credential,
+        /// Lovelace that it deposits.
+        deposit: u64,
+    },
+    /// Ends a DRep's registration.
+    DRepDeregistration {
+        /// The DRep.
+        drep: Credential,
+        /// Lovelace that it gets back.
+        refund: u64,
+    },
+    /// Changes a DRep's anchor.
+    DRepUpdate {
+        /// The DRep.
+        drep: Credential,
+    },
+    /// Says who votes for a member of the committee, or that nobody does.
+    Committee,
+}
+
+/// The one who votes for a stake credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DRep {
+    /// One that is to be registered.
+    Registered(Credential),
+    /// Nobody.
+    Abstain,
+    /// Nobody, which counts as a vote of no confidence.
+    NoConfidence,
 }
 
 type Result<T> = std::result::Result<T, DecodeError>;
@@ -93,18 +127,18 @@ type Result<T> = std::result::Result<T, DecodeError>;
 const POOL: &str = "a pool's id of 28 bytes";
 const EXPECTED: &str = "a certificate, as [kind, …]";
 
-/// The certificates of an array or set; none for an empty span.
+/// The certificates of an array or set; none for an empty span. One that does several things comes as several.
 pub(super) fn certificates(bytes: &[u8], span: Span) -> Result<Vec<Certificate>> {
     let mut certificates = Vec::new();
     let Some(mut cursor) = Cursor::at(bytes, span) else { return Ok(certificates) };
     let mut items = cursor.set("certificates")?;
     while items.next(&mut cursor)? {
-        certificates.push(certificate(&mut cursor)?);
+        certificate(&mut cursor, &mut certificates)?;
     }
     Ok(certificates)
 }
 
-fn certificate(cursor: &mut Cursor<'_>) -> Result<Certificate> {
+fn certificate(cursor: &mut Cursor<'_>, certificates: &mut Vec<Certificate>) -> Result<()> {
     let mut fields = cursor.array(EXPECTED)?;
     let at = cursor.position();
     if !fields.next(cursor)? {
@@ -114,31 +148,39 @@ fn certificate(cursor: &mut Cursor<'_>) -> Result<Certificate> {
     // Each of these takes one field of the certificate.
     let mut next = |cursor: &mut Cursor<'_>| if fields.next(cursor)? { Ok(()) } else { cursor.error("all fields of a certificate") };
     let mut credential = |cursor: &mut Cursor<'_>| next(cursor).and_then(|()| credential(cursor));
-    let found = match kind {
-        0 | 7 | 12 => Certificate::Registration { credential: credential(cursor)?, pool: None },
-        1 | 8 => Certificate::Deregistration { credential: credential(cursor)? },
-        2 | 10 => {
+    let mut add = |certificate| certificates.push(certificate);
+    match kind {
+        0 | 7 => add(Certificate::Registration { credential: credential(cursor)?, pool: None }),
+        1 | 8 => add(Certificate::Deregistration { credential: credential(cursor)? }),
+        2 | 9..=13 => {
             let credential = credential(cursor)?;
-            next(cursor)?;
-            Certificate::Delegation { credential, pool: *cursor.bytes_of(POOL)? }
-        }
-        11 | 13 => {
-            let credential = credential(cursor)?;
-            next(cursor)?;
-            Certificate::Registration { credential, pool: Some(*cursor.bytes_of(POOL)?) }
+            let mut pool = None;
+            if !matches!(kind, 9 | 12) {
+                next(cursor)?;
+                pool = Some(*cursor.bytes_of(POOL)?);
+            }
+            match (kind, pool) {
+                (11.., pool) => add(Certificate::Registration { credential, pool }),
+                (_, Some(pool)) => add(Certificate::Delegation { credential, pool }),
+                _ => {}
+            }
+            if !matches!(kind, 2 | 11) {
+                next(cursor)?;
+                add(Certificate::VoteDelegation { credential, to: drep(cursor)? });
+            }
         }
         3 => {
             next(cursor)?;
             let pool = *cursor.bytes_of(POOL)?;
             next(cursor)?;
             let vrf_key_hash = *cursor.bytes_of("the hash of a VRF key")?;
-            Certificate::PoolRegistration { pool, vrf_key_hash, terms: terms(cursor, next)? }
+            add(Certificate::PoolRegistration { pool, vrf_key_hash, terms: terms(cursor, next)? });
         }
         4 => {
             next(cursor)?;
             let pool = *cursor.bytes_of(POOL)?;
             next(cursor)?;
-            Certificate::PoolRetirement { pool, epoch: cursor.uint("an epoch")? }
+            add(Certificate::PoolRetirement { pool, epoch: cursor.uint("an epoch")? });
         }
         5 => {
             next(cursor)?;
@@ -146,22 +188,26 @@ fn certificate(cursor: &mut Cursor<'_>) -> Result<Certificate> {
             next(cursor)?;
             let delegate = *cursor.bytes_of("the hash of a delegate's key")?;
             next(cursor)?;
-            Certificate::GenesisDelegation { genesis_key, delegate, vrf_key_hash: *cursor.bytes_of("the hash of a VRF key")? }
+            add(Certificate::GenesisDelegation { genesis_key, delegate, vrf_key_hash: *cursor.bytes_of("the hash of a VRF key")? });
         }
-        6 => Certificate::InstantaneousRewards,
+        6 => add(Certificate::InstantaneousRewards),
+        14 | 15 => add(Certificate::Committee),
         16 | 17 => {
-            credential(cursor)?;
+            let drep = credential(cursor)?;
             next(cursor)?;
-            let lovelace = i64::try_from(cursor.uint("a deposit in lovelace")?).unwrap_or(i64::MAX);
-            Certificate::Governance { deposit: if kind == 16 { lovelace } else { -lovelace } }
+            let lovelace = cursor.uint("a deposit in lovelace")?;
+            add(match kind {
+                16 => Certificate::DRepRegistration { drep, deposit: lovelace },
+                _ => Certificate::DRepDeregistration { drep, refund: lovelace },
+            });
         }
-        9 | 14 | 15 | 18 => Certificate::Governance { deposit: 0 },
+        18 => add(Certificate::DRepUpdate { drep: credential(cursor)? }),
         _ => return Err(DecodeError { offset: at, expected: "a kind of certificate from 0 to 18" }),
-    };
+    }
     while fields.next(cursor)? {
         cursor.skip()?;
     }
-    Ok(found)
+    Ok(())
 }
 
 /// The fields of a pool from its pledge to its owners; `next` begins a field.
@@ -202,13 +248,28 @@ pub(super) fn withdrawals(bytes: &[u8], span: Span) -> Result<Vec<(Credential, u
 }
 
 /// The owner of a reward account of 29 bytes (CIP-19).
-fn reward_account(cursor: &mut Cursor<'_>) -> Result<Credential> {
+pub(super) fn reward_account(cursor: &mut Cursor<'_>) -> Result<Credential> {
     let expected = "a reward account of 29 bytes";
     let [first, hash @ ..] = cursor.bytes_of::<29>(expected)?;
     if first >> 5 != 0b111 {
         return cursor.error(expected);
     }
     Ok(Credential { script: first & 16 != 0, hash: *hash })
+}
+
+/// `[0, key hash]`, `[1, script hash]`, `[2]` for nobody or `[3]` for no confidence.
+fn drep(cursor: &mut Cursor<'_>) -> Result<DRep> {
+    let expected = "a DRep, as [0 or 1, hash], [2] or [3]";
+    let mut fields = cursor.array(expected)?;
+    let kind = if fields.next(cursor)? { cursor.uint(expected)? } else { u64::MAX };
+    let found = match kind {
+        0 | 1 if fields.next(cursor)? => DRep::Registered(Credential { script: kind == 1, hash: *cursor.bytes_of(expected)? }),
+        2 => DRep::Abstain,
+        3 => DRep::NoConfidence,
+        _ => return cursor.error(expected),
+    };
+    fields.end(cursor, expected)?;
+    Ok(found)
 }
 
 /// `[0, key hash]` or `[1, script hash]`.
@@ -240,6 +301,7 @@ mod tests {
             ("581c".to_owned() + &"01".repeat(28), "581c".to_owned() + &"02".repeat(28), "5820".to_owned() + &"03".repeat(32));
         let key = Credential { script: false, hash: [1; 28] };
         let script = Credential { script: true, hash: [1; 28] };
+        let registered = DRep::Registered(Credential { script: false, hash: [2; 28] });
         for (text, expected) in [
             (format!("82008200{one}"), Certificate::Registration { credential: key, pool: None }),
             (format!("82018201{one}"), Certificate::Deregistration { credential: script }),
@@ -260,19 +322,32 @@ mod tests {
             ("82068200a0".to_owned(), Certificate::InstantaneousRewards),
             (format!("83078200{one}1a001e8480"), Certificate::Registration { credential: key, pool: None }),
             (format!("83088201{one}00"), Certificate::Deregistration { credential: script }),
-            (format!("83098200{one}8102"), Certificate::Governance { deposit: 0 }),
-            (format!("840a8200{one}{two}8102"), Certificate::Delegation { credential: key, pool: [2; 28] }),
+            (format!("8304{two}00"), Certificate::PoolRetirement { pool: [2; 28], epoch: 0 }),
+            (format!("83098200{one}8102"), Certificate::VoteDelegation { credential: key, to: DRep::Abstain }),
+            (format!("83098201{one}8103"), Certificate::VoteDelegation { credential: script, to: DRep::NoConfidence }),
+            (format!("83098200{one}8200{two}"), Certificate::VoteDelegation { credential: key, to: registered }),
             (format!("840b8200{one}{two}00"), Certificate::Registration { credential: key, pool: Some([2; 28]) }),
-            (format!("840c8200{one}810200"), Certificate::Registration { credential: key, pool: None }),
-            (format!("850d8200{one}{two}810200"), Certificate::Registration { credential: key, pool: Some([2; 28]) }),
-            (format!("84108200{one}07f6"), Certificate::Governance { deposit: 7 }),
-            (format!("83118200{one}07"), Certificate::Governance { deposit: -7 }),
+            (format!("830e8200{one}8200{two}"), Certificate::Committee),
+            (format!("830f8200{one}f6"), Certificate::Committee),
+            (format!("84108200{one}07f6"), Certificate::DRepRegistration { drep: key, deposit: 7 }),
+            (format!("83118200{one}07"), Certificate::DRepDeregistration { drep: key, refund: 7 }),
+            (format!("83128201{one}f6"), Certificate::DRepUpdate { drep: script }),
         ] {
             assert_eq!(read(&format!("81{text}")), Ok(vec![expected.clone()]), "{text}");
             assert_eq!(read(&format!("d90102 9f{text}ff").replace(' ', "")), Ok(vec![expected]), "{text}");
             assert!(read(&format!("81{}", &text[..text.len() - 2])).is_err(), "{text}, cut");
         }
-        assert!(read(&format!("8182138200{one}")).is_err());
+        let to_pool = Certificate::Delegation { credential: key, pool: [2; 28] };
+        let register = |pool| Certificate::Registration { credential: key, pool };
+        let abstain = Certificate::VoteDelegation { credential: key, to: DRep::Abstain };
+        for (text, one_by_one) in [
+            (format!("840a8200{one}{two}8102"), [to_pool, abstain.clone()]),
+            (format!("840c8200{one}810200"), [register(None), abstain.clone()]),
+            (format!("850d8200{one}{two}810200"), [register(Some([2; 28])), abstain]),
+        ] {
+            assert_eq!(read(&format!("81{text}")), Ok(one_by_one.to_vec()), "{text}");
+        }
+        assert!(read(&format!("8182138200{one}")).is_err() && read(&format!("8183098200{one}820200")).is_err());
         assert!(read(&format!("818202 8200{one}").replace(' ', "")).is_err());
         assert_eq!(certificates(&[], Span::default()), Ok(vec![]));
     }

@@ -8,18 +8,18 @@
 mod byron;
 mod certificate;
 mod era;
+mod governance;
 mod header;
 mod parts;
-mod proposal;
 mod transaction;
 mod update;
 
 pub use crate::cbor::{DecodeError, Span};
-pub use certificate::{Certificate, Credential, Hash28, PoolTerms};
+pub use certificate::{Certificate, Credential, DRep, Hash28, PoolTerms};
 pub use era::Era;
+pub use governance::{ActionId, GovernanceAction, Proposal, Vote, Voter};
 pub use header::{Header, OperationalCertificate, VrfCertificate, header_hash};
 pub use parts::{Input, Listing, Output, Redeemer, Transaction, VkeyWitness, Witnesses};
-pub use proposal::{GovernanceAction, Proposal};
 pub use update::{ParameterUpdate, Update};
 
 use std::mem;
@@ -146,7 +146,15 @@ impl Block<'_, '_> {
     /// # Errors
     /// The place and what was expected there.
     pub fn proposals(&self, transaction: &Transaction) -> Result<Vec<Proposal>, DecodeError> {
-        proposal::proposals(self.bytes, transaction.proposals.span)
+        governance::proposals(self.bytes, transaction.proposals.span)
+    }
+
+    /// A transaction's votes on governance actions.
+    ///
+    /// # Errors
+    /// The place and what was expected there.
+    pub fn votes(&self, transaction: &Transaction) -> Result<Vec<Vote>, DecodeError> {
+        governance::votes(self.bytes, transaction.votes.span)
     }
 
     /// A transaction's proposed change of parameters; None without one.

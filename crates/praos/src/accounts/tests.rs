@@ -1,5 +1,7 @@
 //! Accounts by hand: a transaction that doesn't fit, and the rewards of an epoch.
 
+use slotmark_chain::block::{DRep, GovernanceAction};
+
 use super::*;
 
 const OWNER: Credential = Credential { script: false, hash: [1; 28] };
@@ -18,7 +20,7 @@ fn registration(pool: Hash28, cost: u64) -> Certificate {
 fn accounts() -> Accounts {
     let parameters = shelley::Parameters { min_pool_cost: 200, ..shelley::PARAMETERS };
     let genesis = shelley::Shelley { parameters, ..shelley::Shelley::stated(Default::default(), Default::default()) };
-    let mut accounts = Accounts::new(&genesis, Ratio::new(1, 20).unwrap(), 500);
+    let mut accounts = Accounts::new(&genesis, Ratio::new(1, 20).unwrap(), 500, (Some(conway::PARAMETERS), &[]));
     let certificates = [
         Certificate::Registration { credential: OWNER, pool: None },
         Certificate::Registration { credential: MEMBER, pool: None },
@@ -31,7 +33,7 @@ fn accounts() -> Accounts {
 }
 
 fn moves<'t>(withdrawals: &'t [(Credential, u64)], certificates: &'t [Certificate]) -> Moves<'t> {
-    Moves { fee: 5, withdrawals, certificates, proposed: 0, governs: false }
+    Moves { fee: 5, withdrawals, certificates, proposals: &[], votes: &[], updates: false }
 }
 
 #[test]
@@ -62,10 +64,12 @@ fn what_fits_is_taken_and_what_does_not_is_refused() {
         (vec![], vec![retirement(POOL, 0)], Some(false)),
         (vec![], vec![retirement(POOL, last + 1)], Some(false)),
         (vec![], vec![retirement([8; 28], 1)], Some(false)),
-        (vec![], vec![Certificate::Governance { deposit: 7 }], None),
-        (vec![(OWNER, 6)], vec![Certificate::Governance { deposit: -7 }], Some(false)),
+        (vec![], vec![Certificate::Committee], None),
+        (vec![(OWNER, 6)], vec![Certificate::Committee], Some(false)),
     ] {
-        let found = accounts().apply(&moves(&withdrawals, &certificates));
+        let mut accounts = accounts();
+        assert_eq!(accounts.apply(&moves(&[], &[vote_for(OWNER, DRep::Abstain), vote_for(MEMBER, DRep::NoConfidence)])), Some(true));
+        let found = accounts.apply(&moves(&withdrawals, &certificates));
         assert_eq!(found, expected, "{withdrawals:?} {certificates:?}");
     }
 }
@@ -118,4 +122,132 @@ fn fees_that_nobody_earns_go_into_the_reserves() {
     assert_eq!((update.treasury, update.reserves, update.fees, update.rewards.len()), (100, -900, 1_000, 0));
     accounts.pay_rewards();
     assert_eq!(*accounts.pots(), Pots { treasury: 100, reserves: before.reserves + 900, fees: 3, ..before });
+}
+
+const DREP: Credential = Credential { script: false, hash: [21; 28] };
+const ACTION: ActionId = ActionId { transaction: [22; 32], place: 0 };
+
+fn vote_for(credential: Credential, to: DRep) -> Certificate {
+    Certificate::VoteDelegation { credential, to }
+}
+
+/// A transaction's certificates, proposals and votes.
+type Act<'t> = (&'t [Certificate], &'t [(ActionId, Proposal)], &'t [Vote]);
+
+/// Takes in certificates, proposals and votes, each as a transaction of its own but for the last, whose result it returns.
+fn governed(accounts: &mut Accounts, acts: &[Act<'_>]) -> Option<bool> {
+    let apply = |(certificates, proposals, votes): &Act<'_>| {
+        accounts.apply(&Moves { fee: 5, withdrawals: &[], certificates, proposals, votes, updates: false })
+    };
+    acts.iter().map(apply).last().flatten()
+}
+
+/// Accounts under a major version: OWNER's votes are given to nobody.
+fn of_version(major: u64) -> Accounts {
+    let mut accounts = accounts();
+    accounts.running.protocol_version.major = major;
+    assert_eq!(accounts.apply(&moves(&[], &[vote_for(OWNER, DRep::Abstain)])), Some(true));
+    accounts
+}
+
+#[test]
+fn dreps_register_once_with_their_deposit_and_leave_with_it() {
+    let deposit = conway::PARAMETERS.drep_deposit;
+    let register = |deposit| Certificate::DRepRegistration { drep: DREP, deposit };
+    let leave = |refund| Certificate::DRepDeregistration { drep: DREP, refund };
+    let update = Certificate::DRepUpdate { drep: DREP };
+    for (certificates, expected) in [
+        (vec![register(deposit)], true),
+        (vec![register(deposit - 1)], false),
+        (vec![register(deposit), register(deposit)], false),
+        (vec![register(deposit), update.clone(), leave(deposit), register(deposit)], true),
+        (vec![register(deposit), leave(deposit - 1)], false),
+        (vec![leave(deposit)], false),
+        (vec![update.clone()], false),
+        (vec![register(deposit), leave(deposit), update], false),
+        (vec![vote_for(OWNER, DRep::Registered(DREP))], false),
+        (vec![register(deposit), vote_for(OWNER, DRep::Registered(DREP))], true),
+        (vec![register(deposit), vote_for(DREP, DRep::Abstain)], false),
+    ] {
+        let mut accounts = of_version(10);
+        let before = accounts.pots().deposits;
+        assert_eq!(governed(&mut accounts, &[(&certificates, &[], &[])]), Some(expected), "{certificates:?}");
+        let stays = certificates.iter().filter(|one| matches!(one, Certificate::DRepRegistration { .. })).count() as u64
+            > certificates.iter().filter(|one| matches!(one, Certificate::DRepDeregistration { .. })).count() as u64;
+        assert!(!expected || accounts.pots().deposits == before + if stays { deposit } else { 0 }, "{certificates:?}");
+    }
+    assert_eq!(governed(&mut of_version(9), &[(&[vote_for(OWNER, DRep::Registered(DREP))], &[], &[])]), Some(true), "before version 10");
+}
+
+#[test]
+fn who_withdraws_has_given_the_votes_of_a_key_to_somebody() {
+    let deposit = conway::PARAMETERS.drep_deposit;
+    let register = Certificate::DRepRegistration { drep: DREP, deposit };
+    let leave = Certificate::DRepDeregistration { drep: DREP, refund: deposit };
+    let to_drep = vote_for(MEMBER, DRep::Registered(DREP));
+    for (major, certificates, expected) in [
+        (10, vec![], false),
+        (9, vec![], true),
+        (10, vec![vote_for(MEMBER, DRep::NoConfidence)], true),
+        (10, vec![register.clone(), to_drep.clone()], true),
+        (10, vec![register.clone(), to_drep.clone(), leave.clone()], false),
+        (10, vec![register.clone(), to_drep, leave, register], false), // the votes were given to the one before
+        (10, vec![Certificate::Deregistration { credential: MEMBER }, Certificate::Registration { credential: MEMBER, pool: None }], false),
+    ] {
+        let mut accounts = of_version(major);
+        assert!(certificates.is_empty() || governed(&mut accounts, &[(&certificates, &[], &[])]) == Some(true), "{certificates:?}");
+        assert_eq!(accounts.apply(&moves(&[(MEMBER, 0)], &[])), Some(expected), "{certificates:?}");
+        let in_one = of_version(10).apply(&moves(&[(MEMBER, 0)], &[vote_for(MEMBER, DRep::Abstain)]));
+        assert_eq!(in_one, Some(false), "withdrawals come first");
+    }
+}
+
+#[test]
+fn proposals_and_votes_fit_or_do_not_or_it_is_not_known() {
+    use GovernanceAction::{Committee, Constitution, Info, Parameters, Withdrawals};
+    let deposit = conway::PARAMETERS.gov_action_deposit;
+    let proposal = |action| Proposal { deposit, account: OWNER, action };
+    let stranger = Credential { script: true, ..OWNER };
+    for (major, proposal, expected) in [
+        (10, proposal(Info), Some(true)),
+        (10, Proposal { deposit: deposit - 1, ..proposal(Info) }, Some(false)),
+        (10, Proposal { account: stranger, ..proposal(Info) }, Some(false)),
+        (9, Proposal { account: stranger, ..proposal(Info) }, Some(true)),
+        (10, proposal(Committee), None),
+        (9, proposal(Committee), Some(false)),
+        (9, proposal(Parameters), None),
+        (10, Proposal { deposit: 0, ..proposal(Parameters) }, Some(false)),
+    ] {
+        assert_eq!(governed(&mut of_version(major), &[(&[], &[(ACTION, proposal)], &[])]), expected, "{proposal:?} {major}");
+    }
+    let register = Certificate::DRepRegistration { drep: DREP, deposit: conway::PARAMETERS.drep_deposit };
+    let later = ActionId { place: 1, ..ACTION };
+    for (action, voter, on, epochs, expected) in [
+        (Info, Voter::DRep(DREP), ACTION, 0, Some(true)),
+        (Info, Voter::DRep(DREP), ACTION, 30, Some(true)),
+        (Info, Voter::DRep(DREP), ACTION, 31, Some(false)),
+        (Info, Voter::DRep(DREP), later, 0, Some(false)),
+        (Info, Voter::DRep(stranger), ACTION, 0, Some(false)),
+        (Info, Voter::Pool(POOL), ACTION, 0, Some(true)),
+        (Info, Voter::Pool([8; 28]), ACTION, 0, Some(false)),
+        (Info, Voter::Committee(DREP), ACTION, 0, None),
+        (Constitution, Voter::Pool(POOL), ACTION, 0, Some(false)),
+        (Withdrawals, Voter::Pool(POOL), ACTION, 0, Some(false)),
+        (Withdrawals, Voter::DRep(DREP), ACTION, 0, Some(true)),
+        (Withdrawals, Voter::DRep(DREP), ACTION, 1, None),
+        (Parameters, Voter::Pool(POOL), ACTION, 0, None),
+    ] {
+        let mut accounts = of_version(10);
+        let proposals = [(ACTION, proposal(action))];
+        let acts: [Act<'_>; 2] = [(std::slice::from_ref(&register), &[], &[]), (&[], &proposals, &[])];
+        governed(&mut accounts, &acts);
+        accounts.epoch += epochs;
+        let vote = Vote { voter, action: on };
+        assert_eq!(governed(&mut accounts, &[(&[], &[], &[vote])]), expected, "{action:?} {vote:?} {epochs}");
+    }
+    let mut before_ten = of_version(9);
+    let parameters = [(ACTION, proposal(Parameters))];
+    governed(&mut before_ten, &[(&[register], &[], &[]), (&[], &parameters, &[])]);
+    let vote = Vote { voter: Voter::DRep(DREP), action: ACTION };
+    assert_eq!(governed(&mut before_ten, &[(&[], &[], &[vote])]), Some(false));
 }

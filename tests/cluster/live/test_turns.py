@@ -100,7 +100,7 @@ def of_side(runs: list[Run], name: str) -> list[Run]:
     [
         (("--node", "old=slotmark"), "'old' is there twice"),
         (("--node", ".x=slotmark"), "with a name that can be a folder's"),
-        (("--resume",), "several --node, --mixed and --resume go with --rounds"),
+        (("--resume",), "--resume goes with --rounds"),
     ],
 )
 def test_a_session_that_makes_no_sense_is_refused_in_a_line(

@@ -122,8 +122,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     bed: Annotated[Path, Option("A folder that `cluster create` made.", "BED", argument=True)]
     seconds: Annotated[
         float,
-        Option("How long to measure, as 10m, once all hosts agree on a block.", "TIME", ("--for",), parse=_seconds),
-    ]
+        Option("How long to measure, once all hosts agree on a block; 10m by default.", "TIME", ("--for",), parse=_seconds),
+    ] = 600.0
     out: Annotated[
         Place,
         Option(
@@ -207,13 +207,17 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+USUAL_ROUNDS = 4
+"""Rounds of several nodes where none are asked for."""
+
+
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """A session that is asked for, or one run by itself; its other options are those of each run.
 
     Attributes:
         each: What every run is asked; its ``out`` is the folder that run folders are made in, its ``seed`` decides the order too.
         nodes: What takes turns, is mixed, or runs on hosts without a pool, by name.
-        rounds: How many; each node runs once in each. 0 for one run by itself.
+        rounds: How many; each node runs once in each. 0 for what is usual: one run by itself, or ``USUAL_ROUNDS`` of several nodes.
         mixed: Whether two nodes share the hosts of one run per round, and swap them in the next, in place of a run each.
         resume: Whether to go on with the session there that was cut.
     """
@@ -233,7 +237,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     rounds: Annotated[
         int,
         Option(
-            "Run each --node once in each of this many rounds, in turns, each time from a fresh state; a run folder each.",
+            f"Run each --node once in each of this many rounds, in turns, each time from a fresh state; a run folder each. {USUAL_ROUNDS} for several --node.",
             least=2,
             after="nodes",
         ),
@@ -249,6 +253,11 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Option("Go on with the rounds in -o that were cut: those that are finished are kept.", after="mixed"),
     ] = False
+
+    @property
+    def asked_rounds(self) -> int:
+        """Rounds, with what is usual for several nodes."""
+        return self.rounds or (USUAL_ROUNDS if self.mixed or len(self.in_turns) > 1 else 0)
 
     @property
     def in_turns(self) -> dict[str, str]:

@@ -140,6 +140,11 @@ class Cluster:
             "RAY_raylet_start_wait_time_s": "300",  # as long as a busy machine takes
         }
 
+    @property
+    def _of_commands(self) -> dict[str, str]:
+        """The environment of commands: what Ray printed stays where they have temporary files."""
+        return {**self.environment, "TMPDIR": str(self.folder)}
+
     def start(self, machine: Machine, *more: str, env: Mapping[str, str] | None = None, cores: int = 1) -> None:
         """Starts a node; the first one has the head. Returns when Ray counts no node that was killed before: it finds out by health checks."""
         of_head = ["--head", "--port", "6379", "--include-dashboard=false", "--temp-dir", str(self.folder / "r")]
@@ -178,14 +183,14 @@ class Cluster:
     ) -> subprocess.CompletedProcess[str]:
         """Runs the command on one of the machines, the first one if none is named."""
         return (machine or self.a).run(
-            sys.executable, "-m", "slotmark", *arguments, env={**self.environment, **(env or {})}
+            sys.executable, "-m", "slotmark", *arguments, env={**self._of_commands, **(env or {})}
         )
 
     def begin(self, *arguments: str | Path, machine: Machine | None = None) -> "subprocess.Popen[str]":
         """Starts the command there; its process has the id of what is returned."""
         return subprocess.Popen(
             (machine or self.a).words(sys.executable, "-m", "slotmark", *arguments),
-            env=self.environment,
+            env=self._of_commands,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

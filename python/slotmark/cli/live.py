@@ -41,9 +41,9 @@ def run(
     from slotmark.benches.cluster.live.conducting import run_live
     from slotmark.cli.engines import reach_of
 
-    session = msgspec.structs.replace(session, rounds=session.asked_rounds)
     if session.resume and not session.rounds:
         raise ArgumentError("--resume goes with --rounds: give the number of rounds.")
+    session = msgspec.structs.replace(session, rounds=session.asked_rounds)
     reach = reach_of(engine, insecure=insecure_ray)
     noted = [warnings.insecure_ray()] if insecure_ray else []
     if session.rounds:

@@ -29,6 +29,20 @@ def started(bed: Path, out: Path, node: str, *more: str) -> subprocess.Popen[str
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def test_rounds_and_time_are_usual_where_none_are_asked_for(tmp_path: Path) -> None:
+    each = Request(bed=tmp_path, out=tmp_path)
+    assert each.seconds == 600
+    both = {"a": Named("x"), "b": Named("y")}
+    for nodes, mixed, rounds, expected in [
+        ({}, False, 0, 0),
+        ({"a": Named("x"), "b": Named("y", relay=True)}, False, 0, 0),
+        (both, False, 0, 4),
+        (both, True, 0, 4),
+        (both, False, 7, 7),
+    ]:
+        assert Session(nodes=nodes, mixed=mixed, rounds=rounds, each=each).asked_rounds == expected
+
+
 def test_the_order_turns_round_from_one_round_to_the_next_and_is_drawn_by_the_seed(tmp_path: Path) -> None:
     def order(seed: int) -> list[str]:
         each = Request(bed=tmp_path, seconds=1, out=tmp_path, ready_within_s=1, grace_s=1, seed=seed)

@@ -30,7 +30,7 @@ def started(bed: Path, out: Path, node: str, *more: str) -> subprocess.Popen[str
 
 
 def test_rounds_and_time_are_usual_where_none_are_asked_for(tmp_path: Path) -> None:
-    each = Request(bed=tmp_path, out=tmp_path)
+    each = Request(bed=tmp_path, out=tmp_path, ready_within_s=1, grace_s=1)
     assert each.seconds == 600
     both = {"a": Named("x"), "b": Named("y")}
     for nodes, mixed, rounds, expected in [

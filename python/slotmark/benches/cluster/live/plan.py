@@ -122,7 +122,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     bed: Annotated[Path, Option("A folder that `cluster create` made.", "BED", argument=True)]
     seconds: Annotated[
         float,
-        Option("How long to measure, once all hosts agree on a block; 10m by default.", "TIME", ("--for",), parse=_seconds),
+        Option(
+            "How long to measure, once all hosts agree on a block; 10m by default.", "TIME", ("--for",), parse=_seconds
+        ),
     ] = 600.0
     out: Annotated[
         Place,

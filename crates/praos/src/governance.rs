@@ -3,7 +3,7 @@
 
 use slotmark_chain::block::GovernanceAction;
 
-/// How far the proposals so far leave parameters and accounts known.
+/// The epochs up to which the proposals so far leave parameters and accounts known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Governance {
     /// The first epoch that may have other parameters.

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use slotmark_chain::Hash32;
-use slotmark_wire::handshake::{self, Answer, FINAL_VERSIONS, Side, Stated, Terms};
+use slotmark_wire::handshake::{self, Answer, FINAL_VERSIONS, NotAgreed, Side, Terms};
 use slotmark_wire::limits::{self, SMALL_BYTES};
 use slotmark_wire::message::{Decoded, MessageError};
 use slotmark_wire::mux::{HEADER_BYTES, Received, frame};
@@ -221,13 +221,10 @@ impl Connection<'_> {
         self.send(handshake::NUMBER, &message)?;
         let (target, number, begun) = (self.target, handshake::NUMBER, Instant::now());
         let answer = self.message(number, Answer::decode, |_| Ok(begun.elapsed() < limits::HANDSHAKE))?;
-        match answer.ok_or(SubmissionError::NoHandshake { target, magic })? {
-            Answer::Accept(Stated { version, .. }) if FINAL_VERSIONS.contains(&version) => Ok(()),
-            Answer::Accept(Stated { version, .. }) => {
-                Err(self.protocol_error(number, format!("version {version} was accepted, which wasn't offered")))
-            }
-            Answer::Refuse(why) => Err(SubmissionError::Refused { target, magic, why }),
-            Answer::Versions(_) => Err(self.protocol_error(number, "versions are listed without a request")),
+        match terms.agreed(answer.ok_or(SubmissionError::NoHandshake { target, magic })?) {
+            Ok(_) => Ok(()),
+            Err(NotAgreed::Refused(why)) => Err(SubmissionError::Refused { target, magic, why }),
+            Err(NotAgreed::Wrong(what)) => Err(self.protocol_error(number, what)),
         }
     }
 

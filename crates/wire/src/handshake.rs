@@ -91,6 +91,17 @@ pub enum Answer {
     Versions(Vec<u64>),
 }
 
+/// Reasons why an answer is no agreement.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotAgreed {
+    /// It is a refusal, for this reason.
+    #[error("the handshake was refused: {0}")]
+    Refused(String),
+    /// It accepts what was not proposed, in these words, or lists versions to one who didn't ask for them.
+    #[error("{0}")]
+    Wrong(String),
+}
+
 impl Terms {
     /// Returns the terms of a client or server of a node's side, with the versions of current nodes.
     pub fn of(side: Side, magic: u64) -> Self {
@@ -121,6 +132,27 @@ impl Terms {
                 Answer::Refuse(format!("version {version}: network magic {magic}, but this server's is {}", self.magic))
             }
             Some(stated) => Answer::Accept(self.state(stated.version)),
+        }
+    }
+}
+
+impl Terms {
+    /// Returns what a server accepted of a client's proposal.
+    ///
+    /// # Errors
+    /// It refused, or its answer is none to the proposal.
+    pub fn agreed(&self, answer: Answer) -> Result<Stated, NotAgreed> {
+        let wrong = |what| Err(NotAgreed::Wrong(what));
+        match answer {
+            Answer::Refuse(why) => Err(NotAgreed::Refused(why)),
+            Answer::Versions(versions) => wrong(format!("it only lists its versions, {versions:?}")),
+            Answer::Accept(Stated { version, .. }) if !self.versions.contains(&version) => {
+                wrong(format!("it accepted version {version}, which was not proposed"))
+            }
+            Answer::Accept(Stated { version, magic, .. }) if magic != self.magic => {
+                wrong(format!("it accepted version {version} with network magic {magic} instead of {}", self.magic))
+            }
+            Answer::Accept(stated) => Ok(stated),
         }
     }
 }
@@ -284,6 +316,17 @@ fn reason(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_was_proposed_is_agreed_on() {
+        let terms = Terms { versions: FINAL_VERSIONS, ..Terms::of(Side::Node, 2) };
+        let wrong = |version, magic| terms.agreed(Answer::Accept(Stated { magic, ..terms.state(version) })).unwrap_err().to_string();
+        assert_eq!(terms.agreed(terms.answer(&terms.proposal())), Ok(terms.state(15)));
+        assert_eq!(wrong(13, 2), "it accepted version 13, which was not proposed");
+        assert_eq!(wrong(14, 3), "it accepted version 14 with network magic 3 instead of 2");
+        assert_eq!(terms.agreed(Answer::Refuse("no".into())), Err(NotAgreed::Refused("no".into())));
+        assert!(matches!(terms.agreed(Answer::Versions(vec![14])), Err(NotAgreed::Wrong(_))));
+    }
 
     #[test]
     fn a_proposal_is_answered_with_the_highest_common_version() {

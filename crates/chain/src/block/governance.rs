@@ -11,7 +11,7 @@ pub struct Proposal {
     pub deposit: u64,
     /// The owner of the account that the deposit goes back to.
     pub account: Credential,
-    /// What it proposes.
+    /// The kind of its action.
     pub action: GovernanceAction,
 }
 

@@ -150,7 +150,7 @@ async fn shake_hands(stream: &mut TcpStream, inbox: &mut Received, magic: u32, o
         // Where both dialled at the same moment, it is one connection: each takes the other's proposal as the answer.
         let accepted = match (origin, from_responder) {
             (Origin::Accepted, false) => answer(stream, &terms, &proposal).await?,
-            (Origin::Dialled, _) => accepted(terms.answer(&proposal))?,
+            (Origin::Dialled, _) => terms.agreed(terms.answer(&proposal)).map_err(|why| why.to_string())?,
             (Origin::Accepted, true) => return Err("a message of the handshake that has no place here".into()),
         };
         let agreed = proposal.versions.iter().find(|stated| stated.version == accepted.version);
@@ -160,14 +160,7 @@ async fn shake_hands(stream: &mut TcpStream, inbox: &mut Received, magic: u32, o
     if (origin, from_responder) != (Origin::Dialled, true) {
         return Err("a message of the handshake that has no place here".into());
     }
-    let Stated { version, magic: other, initiator_only, .. } = accepted(answer)?;
-    if !FINAL_VERSIONS.contains(&version) {
-        return Err(format!("it accepted version {version}, which was not proposed"));
-    }
-    if other != terms.magic {
-        return Err(format!("it accepted version {version} with network magic {other} instead of {magic}"));
-    }
-    Ok(initiator_only)
+    terms.agreed(answer).map(|stated| stated.initiator_only).map_err(|why| why.to_string())
 }
 
 async fn shake_hands_locally(stream: &mut UnixStream, inbox: &mut Received, magic: u32) -> Result<(), String> {
@@ -181,15 +174,7 @@ async fn answer(stream: &mut (impl AsyncWrite + Unpin), terms: &Terms, proposal:
     let (answer, mut reply) = (terms.answer(proposal), Vec::new());
     answer.encode(&mut reply, terms, proposal);
     send(stream, true, &reply).await?;
-    accepted(answer)
-}
-
-fn accepted(answer: Answer) -> Result<Stated, String> {
-    match answer {
-        Answer::Accept(stated) => Ok(stated),
-        Answer::Refuse(why) => Err(format!("the handshake was refused: {why}")),
-        Answer::Versions(_) => Err("the handshake only asked which versions there are".into()),
-    }
+    terms.agreed(answer).map_err(|why| why.to_string())
 }
 
 struct Connection {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use slotmark_chain::Point;
 
-use crate::handshake::{self, Answer, Side, Terms};
+use crate::handshake::{self, Answer, NotAgreed, Side, Terms};
 use crate::limits;
 use crate::message::MessageError;
 use crate::mux::{HEADER_BYTES, frame};
@@ -109,18 +109,15 @@ impl Client {
     fn shake_hands(bearer: Bearer, side: Side, magic: u64) -> Result<Self, ClientError> {
         let mut client = Self { bearer, inbox: Inbox::new(), side, version: 0, rolls_back: true };
         let offer = Offer { side, magic };
-        let mut message = Vec::new();
-        Terms::of(side, magic).proposal().encode(&mut message, side);
+        let (terms, mut message) = (Terms::of(side, magic), Vec::new());
+        terms.proposal().encode(&mut message, side);
         client.bearer.read_within(Some(limits::HANDSHAKE))?;
         let answered = client.send(handshake::NUMBER, &message).and_then(|()| client.reply(handshake::NUMBER, Answer::decode, 0));
         let answer = answered.map_err(|error| client.handshake_error(error, offer.clone()))?;
-        match answer {
-            Answer::Accept(stated) => client.version = stated.version,
-            Answer::Refuse(why) => return Err(ClientError::Refused { offer, why }),
-            Answer::Versions(versions) => {
-                return Err(ClientError::Refused { offer, why: format!("it only lists its versions, {versions:?}") });
-            }
-        }
+        client.version = match terms.agreed(answer) {
+            Ok(stated) => stated.version,
+            Err(NotAgreed::Refused(why) | NotAgreed::Wrong(why)) => return Err(ClientError::Refused { offer, why }),
+        };
         client.bearer.read_within(None)?;
         Ok(client)
     }

@@ -53,7 +53,7 @@ fn quote(line: &[u8], from: usize) -> Option<usize> {
 /// The layouts of all messages, as lines so far had them.
 pub(super) struct Layouts {
     of_messages: [OfMessage; Message::COUNT],
-    /// Those of the line that is read.
+    /// Those of the line that is being read.
     ends: Ends,
     times: LineTimes,
 }
@@ -104,7 +104,7 @@ impl Layouts {
     }
 }
 
-/// Where a line begins to differ, and where each of its values ends.
+/// Places in a line: where its first text begins, and where each of its values ends.
 type Ends = [usize; MOST_VALUES + 1];
 
 /// The parts that lines have in common, from behind the namespace on.
@@ -253,7 +253,7 @@ impl From<Broken> for NoLayout {
 /// Takes a line apart into what is the same in lines of its layout, and values.
 struct Learner<'l> {
     line: &'l [u8],
-    /// Where the text begins, and where each value so far ends.
+    /// Those of the line, as far as it was taken apart.
     ends: Vec<usize>,
     values: Vec<(usize, Kind)>,
     text: Vec<u8>,

@@ -1,12 +1,13 @@
 """Metrics: the catalogue, and the SQL that turns a run's tables into samples."""
 
-from slotmark.metrics.analysis import Analysis, Meeting, analyses_of, costs_together, parts_of, samples, side_by_side
+from slotmark.metrics.analysis import Analysis, Meeting, samples, side_by_side
 from slotmark.metrics.catalogue import Better, Catalogue, Metric, Rank, benches, catalogue, register
 from slotmark.metrics.entries import Grows, Part, Turns
 from slotmark.metrics.filters import Filter, filters_of_run, parse_filters
 from slotmark.metrics.long_samples import AllSamples, LongSamples
 from slotmark.metrics.samples import CostMatrix, Key, Samples, dense_ranks, ranks
 from slotmark.metrics.steps import Changed, Split, StageCells, Timelines
+from slotmark.metrics.together import analyses_of, costs_together, parts_of
 
 __all__ = [
     "AllSamples",

@@ -5,7 +5,7 @@ import os
 import resource
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -17,13 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slotmark.cores import usable_cores
-from slotmark.errors import ComparisonError, RoomError, RunError
+from slotmark.errors import RoomError, RunError
 from slotmark.metrics.catalogue import Metric, catalogue
-from slotmark.metrics.database import MEMORY_LIMIT, Database, names_in
+from slotmark.metrics.database import MEMORY_LIMIT, Database
 from slotmark.metrics.entries import KeyColumn
 from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filters_of_run
 from slotmark.metrics.long_samples import AllSamples, LongSamples, long_samples, order_of
-from slotmark.metrics.samples import CostMatrix, Keys, Samples, as_text, keys_of, samples_of
+from slotmark.metrics.samples import Keys, Samples, as_text, keys_of, samples_of
+from slotmark.metrics.sql import names_in
 from slotmark.numbers import fixed
 from slotmark.run import Run
 from slotmark.run.folder import in_its_place
@@ -35,10 +36,6 @@ MOST_IN_MEMORY = 4_000_000
 
 MOST_TOGETHER = 100_000
 """Rows of a relation up to which its metrics are read by one statement: of a statement over few rows, nearly all of the time is its planning."""
-
-LEAST_OF_PART = 10
-"""A part with fewer keys than these, or with all but fewer, is not compared by itself."""
-
 
 _NOT_ALLOCATED = ("bad allocation", "Allocation failure")
 """Beginnings of DuckDB's error messages when the system refuses it memory; an exceeded memory limit has other messages."""
@@ -426,64 +423,6 @@ def side_by_side(analyses: Sequence[Analysis], *, in_memory: bool = False) -> It
             for analysis in analyses:
                 analysis.interrupt()
             raise
-
-
-def analyses_of(
-    stack: ExitStack, groups: Sequence[Sequence[Run]], filters: Sequence[Filter] | None
-) -> list[list[Analysis]]:
-    """An analysis per run, which share the cores and end with the stack."""
-    beside = sum(map(len, groups))
-    return [[stack.enter_context(Analysis(run, filters=filters, beside=beside)) for run in group] for group in groups]
-
-
-def parts_of(analyses: Sequence[Analysis], least: int = LEAST_OF_PART) -> dict[str, np.ndarray]:
-    """The parts of the keys that some runs have in common, by name in words; each shape (keys,), bool, in the order of keys.
-
-    A key meets a part's condition where any row of it does, in any run. A part is left out where its condition isn't known for
-    every row, or where it holds nearly no key or nearly all.
-
-    Args:
-        analyses: Analyses of at least one run, all over the same keys.
-        least: A part with fewer keys, or with all but fewer, is left out.
-
-    Raises:
-        ComparisonError: The runs hold other keys.
-    """
-    found = [analysis.parts() for analysis in analyses]
-    for analysis, one in zip(analyses, found, strict=True):
-        if not np.array_equal(one.keys, found[0].keys):
-            raise ComparisonError(
-                f"{analyses[0].run.place} and {analysis.run.place} hold other blocks: only processes over the same blocks can be put together."
-            )
-    parts: dict[str, np.ndarray] = {}
-    for part in analyses[0].catalogue.parts:
-        meets = [one.meets[part.name] for one in found]
-        recorded = [one for one in meets if one is not None]
-        if len(recorded) == len(meets):
-            met = np.logical_or.reduce(recorded)
-            parts[part.name] = met if part.of == "any" else ~met
-    return {name: of for name, of in parts.items() if least <= int(of.sum()) <= of.size - least}
-
-
-def costs_together(analyses: Sequence[Analysis], metric_id: str) -> CostMatrix | None:
-    """The replicates of several runs as one's; None where a run has none of the metric.
-
-    Raises:
-        ComparisonError: The runs hold other blocks.
-        RunError: A run's replicates have other keys than each other.
-    """
-    samples = [analysis.samples(metric_id) for analysis in analyses]
-    if any(not one.table.num_rows for one in samples):
-        return None
-    matrices = [one.matrix() for one in samples]
-    for analysis, matrix in zip(analyses, matrices, strict=True):
-        if not np.array_equal(matrix.keys, matrices[0].keys):
-            raise ComparisonError(
-                f"{analyses[0].run.place} and {analysis.run.place} hold other blocks: only processes over the same blocks can be put together."
-            )
-    if len(matrices) == 1:
-        return matrices[0]
-    return CostMatrix(matrices[0].keys, np.concatenate([matrix.values for matrix in matrices]))
 
 
 def samples(run: Run, metric_id: str) -> Samples:

@@ -5,12 +5,10 @@ paths are quoted, and paths are no patterns; SQL can read nothing outside the ru
 """
 
 import json
-import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
-from functools import cache, lru_cache
 from itertools import count, islice
 from pathlib import Path
 from threading import Lock
@@ -25,6 +23,7 @@ from slotmark.cores import usable_cores
 from slotmark.errors import RunError
 from slotmark.metrics.entries import Native, Words
 from slotmark.metrics.members import LAST, Members, Piece, members_of, pieces_of
+from slotmark.metrics.sql import allow_folders, identifier, names_in, parquet_files, quoted, scans
 from slotmark.run import Run
 from slotmark.run.folder import in_its_place
 from slotmark.run.storage import Folder, damaged_table
@@ -58,42 +57,9 @@ BATCH_ROWS = 1 << 20
 """Rows of a result that is read in batches."""
 
 
-@lru_cache(maxsize=1_024)
-def names_in(sql: str) -> tuple[str, ...]:
-    """The tables that one SQL statement reads, sorted. duckdb.Error where it's no SQL."""
-    with _PARSING:
-        return tuple(sorted(_parser().get_table_names(sql)))
-
-
-def allow_folders(connection: duckdb.DuckDBPyConnection, folders: Sequence[str]) -> None:
-    """Lets a database read files in folders, once it may reach nothing else.
-
-    Args:
-        connection: Its connection.
-        folders: The folders; each ends with a slash.
-    """
-    connection.execute(
-        "SET allowed_directories = ?", [[name for folder in folders for name in (folder, _no_pattern(folder))]]
-    )
-
-
-def parquet_files(files: Sequence[Path]) -> str:
-    """SQL that stands for the rows of some files."""
-    return f"read_parquet([{', '.join(_quoted(_no_pattern(str(file))) for file in files)}])"
-
-
 def threads_for(rows: int, beside: int = 1) -> int:
     """Threads that statements over so many rows are worth, where so many databases share the cores."""
     return 1 if rows <= FEW_ROWS else max(1, usable_cores() // beside)
-
-
-@cache
-def _parser() -> duckdb.DuckDBPyConnection:
-    """An empty database: where views exist, it binds them, and gives other names."""
-    return duckdb.connect()
-
-
-_PARSING = Lock()
 
 
 class Database:
@@ -170,11 +136,11 @@ class Database:
             columns: Their SQL types by name.
             rows: Values in the order of columns.
         """
-        typed = ", ".join(f"{_identifier(column)} {kind}" for column, kind in columns.items())
-        self.execute(f"CREATE OR REPLACE TABLE {_identifier(name)} ({typed})")
+        typed = ", ".join(f"{identifier(column)} {kind}" for column, kind in columns.items())
+        self.execute(f"CREATE OR REPLACE TABLE {identifier(name)} ({typed})")
         if rows:
             self._connection.executemany(
-                f"INSERT INTO {_identifier(name)} VALUES ({', '.join('?' for _ in columns)})", rows
+                f"INSERT INTO {identifier(name)} VALUES ({', '.join('?' for _ in columns)})", rows
             )
 
     def open_table(self, name: str, *, natively: bool = False) -> None:
@@ -192,12 +158,12 @@ class Database:
         self._numbered[name] = {column: self._words[column] for column in sorted(self._words.keys() & columns)}
         self._shifted[name] = [column for column in self._shifts if {column, self._column} <= set(columns)]
         kind = "TABLE" if self._reads_whole and not natively else "VIEW"
-        self.execute(f"CREATE {kind} {_identifier(name)} AS {self._rows_of(name, files)}")
+        self.execute(f"CREATE {kind} {identifier(name)} AS {self._rows_of(name, files)}")
 
     def forget_tables(self) -> None:
         """Forgets the tables that were opened, once all words are named. Opened again they have numbers for these, and small ones are read whole."""
         for name in self._files:
-            self.execute(f"DROP VIEW {_identifier(name)}")
+            self.execute(f"DROP VIEW {identifier(name)}")
         self._files.clear()
         self._reads_whole = self._has_few and isinstance(self.run.storage, Folder)
 
@@ -205,10 +171,10 @@ class Database:
         """Makes a type for words, for tables that are opened from here on."""
         values = f"SELECT DISTINCT word FROM ({words.values}\n) AS words (word) WHERE word IS NOT NULL ORDER BY word"
         self._fetch(values)
-        self.execute(f"CREATE TYPE {_identifier(name)} AS ENUM ({values})")
+        self.execute(f"CREATE TYPE {identifier(name)} AS ENUM ({values})")
         self._words |= dict.fromkeys(words.columns, name)
         if name == self._column:
-            ((names,),) = self._connection.sql(f"SELECT ENUM_RANGE(NULL::{_identifier(name)})").fetchall()
+            ((names,),) = self._connection.sql(f"SELECT ENUM_RANGE(NULL::{identifier(name)})").fetchall()
             self._members = list(names)
             rows = sum(self.run.manifest.tables.values()) / max(1, len(names))
             if rows > MOST_ROWS_AT_ONCE:
@@ -222,7 +188,7 @@ class Database:
 
     def shift(self, column: str, sql: str) -> None:
         """Takes from the values of a column of this name, in tables opened from here on that have a member, what some SQL gives for the member."""
-        member = _identifier(self._column)
+        member = identifier(self._column)
         named = f"SELECT CAST({member} AS VARCHAR), CAST(shift AS BIGINT) FROM ({sql}\n) WHERE {member} IS NOT NULL AND shift IS NOT NULL"
         self._fetch(named)
         if shifts := dict(self._connection.sql(named).fetchall()):
@@ -232,7 +198,7 @@ class Database:
         """Computes a table."""
         with self._kept_rows(self._connection, self._all_kept_in(sql)):
             self._fetch(sql)
-            made = self._connection.execute(f"CREATE TABLE {_identifier(name)} AS {sql}")
+            made = self._connection.execute(f"CREATE TABLE {identifier(name)} AS {sql}")
             ((self._rows[name],),) = made.fetchall()
         if not self._small:
             self.execute("CHECKPOINT")
@@ -307,7 +273,7 @@ class Database:
         members = members or [Members("", LAST, [])]
         if self._has_few or (self._small and len(members) == 1):
             self._connection.register(_given(name), pa.concat_tables([rows(some) for some in members]))
-            self.execute(f"CREATE TABLE {_identifier(name)} AS {self._named_members(_identifier(_given(name)))}")
+            self.execute(f"CREATE TABLE {identifier(name)} AS {self._named_members(identifier(_given(name)))}")
             self._connection.unregister(_given(name))
             return
         found: list[Piece] = []
@@ -326,7 +292,7 @@ class Database:
                     del table  # before the next is computed: one member of a long run has hundreds of MB
         self._kept[name] = found
         with self._kept_rows(self._connection, {name: [piece.rows for piece in found]}):
-            self.execute(f"CREATE VIEW {_identifier(name)} AS {self._of_kept(name)}")
+            self.execute(f"CREATE VIEW {identifier(name)} AS {self._of_kept(name)}")
 
     def _arrow_writer(self, name: str, stack: ExitStack) -> "Callable[[pa.Table], list[int]]":
         """The writer of rows of a relation to its file, which gives the places of their batches."""
@@ -370,7 +336,7 @@ class Database:
     def rows(self, name: str) -> int:
         """Returns the number of rows that a table or a relation has."""
         if name not in self._rows:
-            ((self._rows[name],),) = self._connection.sql(f"SELECT COUNT(*) FROM {_identifier(name)}").fetchall()
+            ((self._rows[name],),) = self._connection.sql(f"SELECT COUNT(*) FROM {identifier(name)}").fetchall()
         return self._rows[name]
 
     def in_batches(self, sql: str, order: Sequence[str], sorted_: bool) -> Iterator[pa.RecordBatch]:
@@ -381,7 +347,7 @@ class Database:
             order: Columns.
             sorted_: Whether to sort by them.
         """
-        by = f" ORDER BY {', '.join(map(_identifier, order))}" if sorted_ else ""
+        by = f" ORDER BY {', '.join(map(identifier, order))}" if sorted_ else ""
         with self._kept_rows(self._connection, self._all_kept_in(sql)):
             self._fetch(sql)
             yield from self._connection.sql(f"{sql}{by}").to_arrow_reader(BATCH_ROWS)
@@ -401,7 +367,7 @@ class Database:
         if not tables or isinstance(self.run.storage, Folder):
             return
         ((_, plan),) = self._connection.execute(f"EXPLAIN (FORMAT JSON) {sql}").fetchall()
-        for columns, condition in _scans(json.loads(plan)):
+        for columns, condition in scans(json.loads(plan)):
             # A plan doesn't name the table of a scan: it is any that has the columns.
             for table in tables:
                 there = self._columns[table]
@@ -411,7 +377,7 @@ class Database:
     def _rows_of(self, table: str, files: Sequence[Path], only: str | None = None) -> str:
         """SQL of the rows in some of a table's files; of one member, where it is named: its name in each row needn't be read then."""
         casts = ", ".join(
-            f"{self._named(only) if only is not None and column == self._column else f'CAST({_identifier(column)} AS {_identifier(words)})'} AS {_identifier(column)}"
+            f"{self._named(only) if only is not None and column == self._column else f'CAST({identifier(column)} AS {identifier(words)})'} AS {identifier(column)}"
             for column, words in self._numbered[table].items()
         )
         shifts = ", ".join(self._shift_of(column, only) for column in self._shifted[table])
@@ -424,8 +390,8 @@ class Database:
         if only is not None:
             by = str(shifts.get(only, 0))
         else:
-            by = f"CASE {_identifier(self._column)} {' '.join(f'WHEN {_quoted(member)} THEN {shift}' for member, shift in shifts.items())} ELSE 0 END"
-        return f"{_identifier(column)} - {by} AS {_identifier(column)}"
+            by = f"CASE {identifier(self._column)} {' '.join(f'WHEN {quoted(member)} THEN {shift}' for member, shift in shifts.items())} ELSE 0 END"
+        return f"{identifier(column)} - {by} AS {identifier(column)}"
 
     def _of_members(self, members: Members, sql: str, tables: Mapping[str, list[Path]], kept: Sequence[str]) -> str:
         """SQL that gives members as numbers, and in which the names of tables and of relations made member by member mean the rows of some members."""
@@ -433,17 +399,17 @@ class Database:
         for table, files in tables.items():
             own = [self._rows_of(table, one.rows_of(table), one.only) for one in members.each_of(table)]
             named[table] = " UNION ALL ".join(own) or f"{self._rows_of(table, files[:1])} LIMIT 0"
-        column = _identifier(self._column)
-        meant = ", ".join(f"{_identifier(name)} AS NOT MATERIALIZED ({rows})" for name, rows in named.items())
+        column = identifier(self._column)
+        meant = ", ".join(f"{identifier(name)} AS NOT MATERIALIZED ({rows})" for name, rows in named.items())
         return f"WITH {meant} SELECT * REPLACE (ENUM_CODE({column}) AS {column}) FROM ({sql}\n)"
 
     def _named(self, member: str) -> str:
         """Returns SQL of a member's name as a word."""
-        return f"CAST({_quoted(member)} AS {_identifier(self._column)})"
+        return f"CAST({quoted(member)} AS {identifier(self._column)})"
 
     def _of_kept(self, relation: str, rows: Sequence[Any] | None = None) -> str:
         """Returns SQL of a relation's rows in its file or files, where a member is a number; of some files, where they are named."""
-        there = _identifier(_given(relation))
+        there = identifier(_given(relation))
         if self.is_long:
             every = [piece.rows for piece in self._kept[relation]]
             there = parquet_files(rows or (every if rows is None else every[:1]))
@@ -451,7 +417,7 @@ class Database:
 
     def _named_members(self, rows: str) -> str:
         """SQL of rows in which a member is a number, with its name there as a word."""
-        column = _identifier(self._column)
+        column = identifier(self._column)
         return (
             f"SELECT * REPLACE (CAST(ENUM_RANGE(NULL::{column}) AS {column}[])[{column} + 1] AS {column}) FROM {rows}"
         )
@@ -491,16 +457,6 @@ class Database:
             return self._connection.sql(sql).to_arrow_table()
 
 
-def _scans(plan: list[dict[str, Any]]) -> Iterator[tuple[set[str], str]]:
-    """The scans of Parquet files in a plan: the columns that each gives, and the text of the conditions that it checks, with other columns."""
-    for node in plan:
-        yield from _scans(node["children"])
-        known = node.get("extra_info", {})
-        if "PARQUET" in known.get("Function", ""):
-            columns, conditions = (known.get(name, []) for name in ("Projections", "Filters"))
-            yield {columns} if isinstance(columns, str) else set(columns), str(conditions)
-
-
 def _whole_files(run: Run, name: str) -> list[Path]:
     """A table's files. RunError where one is missing or damaged, or they don't have the rows that are in the manifest."""
     files, rows = run.table_files(name), 0
@@ -532,16 +488,3 @@ def _table_of(rows: int, columns: Sequence[_Column]) -> pa.Table:
 def _given(relation: str) -> str:
     """The name under which a database reads rows that were kept of a relation."""
     return f"kept {relation}"
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _no_pattern(path: str) -> str:
-    """A path in which DuckDB finds no pattern."""
-    return re.sub(r"([*?\[])", r"[\1]", path)

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 
 from slotmark.benches.cluster.connections import Connection, peers
 from slotmark.metrics.catalogue import catalogue
-from slotmark.metrics.database import allow_folders, parquet_files, threads_for
+from slotmark.metrics.database import threads_for
+from slotmark.metrics.sql import allow_folders, parquet_files
 from slotmark.numbers import fixed, plain
 from slotmark.statistics.clock_moves import Least, courses, moved_clocks
 from slotmark.statistics.clocks import Offsets, clock_offsets

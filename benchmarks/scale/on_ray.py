@@ -20,6 +20,9 @@ from tests.engine.ray_cluster import Cluster, missing
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
+LONGEST_S = 7_200
+"""Seconds within which a command has to end."""
+
 
 class Used:
     """Processor time of Ray's processes while this holds, looked at every now and then: its workers end with the command, without a trace of it.
@@ -66,7 +69,7 @@ def both(made: Cluster, *words: str | Path) -> tuple[float, float]:
     """Seconds of wall time and of processor time that a command takes, with those of Ray's processes meanwhile."""
     before, began = children_s(), time.monotonic()
     with Used(made) as of_ray:
-        done = made.a.run(sys.executable, "-m", "slotmark", *words, env=made.environment)
+        done = made.a.run(sys.executable, "-m", "slotmark", *words, env=made.environment, within_s=LONGEST_S)
         took_s = time.monotonic() - began
     if done.returncode:
         sys.exit(done.stderr)

@@ -37,7 +37,7 @@ class Size(msgspec.Struct, frozen=True):
 
 SIZES = {
     "small": Size(slots=40_000, seeds=4, shards=4, rounds=3, log_slots=2_000),
-    "full": Size(slots=160_000, seeds=40, shards=40, rounds=3, log_slots=50_000),
+    "full": Size(slots=700_000, seeds=50, shards=40, rounds=3, log_slots=50_000),
 }
 
 

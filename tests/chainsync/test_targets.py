@@ -6,6 +6,7 @@ import select
 import socket
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -86,7 +87,8 @@ class Pieces:
             threading.Thread(target=self._forward, args=(client,), daemon=True).start()
 
     def _forward(self, client: socket.socket) -> None:
-        with client, socket.create_connection(self._to) as server:
+        # A client that has what it wants may leave what was sent to it.
+        with suppress(ConnectionError), client, socket.create_connection(self._to) as server:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             while ready := select.select([client, server], [], [])[0]:
                 for end in ready:

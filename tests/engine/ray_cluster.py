@@ -59,14 +59,16 @@ class Machine:
         """A command's words that run it there, as a process of the id that it is started with."""
         return ["nsenter", f"--net=/proc/{self.pid}/ns/net", "--", *map(str, words)]
 
-    def run(self, *words: str | Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        """Runs a command there to its end."""
+    def run(
+        self, *words: str | Path, env: Mapping[str, str] | None = None, within_s: float = 240
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a command there to its end, which must come in time."""
         return subprocess.run(
             self.words(*words),
             env=env,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=within_s,
             check=False,
             stdin=subprocess.DEVNULL,
         )

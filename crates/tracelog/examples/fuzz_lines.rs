@@ -85,7 +85,7 @@ fn parsed<'line>(lines: &mut LineReader, line: &'line [u8], planted: &str) -> Re
         ("panics", Err(_)) => panic!("planted"),
         ("reads-cut-lines", Err(_)) if !ends => lines.read(BUILT_IN[1].as_bytes()),
         ("reads-no-json", Err(_)) if ends => lines.read(BUILT_IN[1].as_bytes()),
-        ("remembers", Ok(_)) if line.len().is_multiple_of(1_000) => lines.read(BUILT_IN[1].as_bytes()),
+        ("remembers", Ok(_)) if line.len().is_multiple_of(50) => lines.read(BUILT_IN[1].as_bytes()),
         ("refuses", _) => Err(Reason::Cut),
         _ => seen,
     }

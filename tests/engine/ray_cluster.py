@@ -218,15 +218,15 @@ def cluster(folder: Path, *, secured: bool = True, nodes: Sequence[str] = MACHIN
 
 
 @contextmanager
-def both() -> Iterator[Cluster]:
-    """A cluster whose nodes both run; a test that takes something away brings it back. Skips where none can be made."""
+def both(*, secured: bool = True, nodes: Sequence[str] = MACHINES) -> Iterator[Cluster]:
+    """A cluster of its own whose nodes run, by default both; a test that takes something away brings it back. Skips where none can be made."""
     import pytest  # not for the process that holds a namespace
 
     if why := missing():
         pytest.skip(why)
     folder = Path(tempfile.mkdtemp(prefix="sr-", dir="/tmp"))  # sockets lie in it: a short path
     try:
-        with cluster(folder) as made:
+        with cluster(folder, secured=secured, nodes=nodes) as made:
             yield made
     finally:
         shutil.rmtree(folder)

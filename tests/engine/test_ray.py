@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -451,41 +450,29 @@ def test_a_piece_beyond_the_memory_of_its_node_is_given_up_in_a_line(cluster: Cl
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["gcs_server", "raylet/raylet"])
 def test_a_head_that_is_lost_is_told_in_a_line(part: str, tmp_path: Path) -> None:
-    if why := ray_cluster.missing():
-        pytest.skip(why)
-    folder = Path(tempfile.mkdtemp(prefix="sr-", dir="/tmp"))
-    try:
-        with ray_cluster.cluster(folder) as made:
-            process = pieces(made, "held", tmp_path / "out", "4", tmp_path)
-            waited(lambda: len(begun(tmp_path)) == 3, process)
-            assert made.a.kill(part) == 1
-            said = process.communicate(timeout=300)[1]
-            assert process.returncode == 1
-            assert re.search(
-                r"^EngineError: 198\.18\.0\.1:6379: the Ray cluster was lost: .* What is finished is kept",
-                said,
-                re.MULTILINE,
-            )
-            assert "Traceback" not in said
-            waited(lambda: not workers(made))
-    finally:
-        shutil.rmtree(folder)
+    with ray_cluster.both() as made:
+        process = pieces(made, "held", tmp_path / "out", "4", tmp_path)
+        waited(lambda: len(begun(tmp_path)) == 3, process)
+        assert made.a.kill(part) == 1
+        said = process.communicate(timeout=300)[1]
+        assert process.returncode == 1
+        assert re.search(
+            r"^EngineError: 198\.18\.0\.1:6379: the Ray cluster was lost: .* What is finished is kept",
+            said,
+            re.MULTILINE,
+        )
+        assert "Traceback" not in said
+        waited(lambda: not workers(made))
 
 
 @pytest.mark.slow
 def test_a_cluster_without_tokens_is_used_only_when_asked_for(tmp_path: Path) -> None:
-    if why := ray_cluster.missing():
-        pytest.skip(why)
-    folder = Path(tempfile.mkdtemp(prefix="sr-", dir="/tmp"))
-    try:
-        with ray_cluster.cluster(folder, secured=False, nodes=("a",)) as made:
-            refused = made.slotmark(*SWEEP, "-o", tmp_path / "ray", "--engine", "ray")
-            assert refused.returncode == 2
-            assert is_one_line(refused.stderr)
-            assert "asks for no token" in refused.stderr
-            assert "RAY_AUTH_MODE=token; or go on with --insecure-ray" in refused.stderr
-            done = made.slotmark(*SWEEP, "-o", tmp_path / "ray", "--engine", "ray", "--insecure-ray")
-            assert done.returncode == 0, done.stderr
-            assert "insecure_ray" in (tmp_path / "ray" / "report.json").read_text(encoding="utf-8")
-    finally:
-        shutil.rmtree(folder)
+    with ray_cluster.both(secured=False, nodes=("a",)) as made:
+        refused = made.slotmark(*SWEEP, "-o", tmp_path / "ray", "--engine", "ray")
+        assert refused.returncode == 2
+        assert is_one_line(refused.stderr)
+        assert "asks for no token" in refused.stderr
+        assert "RAY_AUTH_MODE=token; or go on with --insecure-ray" in refused.stderr
+        done = made.slotmark(*SWEEP, "-o", tmp_path / "ray", "--engine", "ray", "--insecure-ray")
+        assert done.returncode == 0, done.stderr
+        assert "insecure_ray" in (tmp_path / "ray" / "report.json").read_text(encoding="utf-8")

@@ -1,12 +1,9 @@
 //! Conway's genesis file and its protocol parameters.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use slotmark_chain::CborBuffer;
 
-use crate::error::{GenesisError, genesis_beside, read_json};
 use crate::parameters::put_ratio;
 use crate::ratio::Ratio;
 
@@ -104,7 +101,7 @@ impl Conway {
     }
 
     /// DReps, in ascending order; None where they can't be read.
-    fn dreps(&self) -> Option<Vec<DRep>> {
+    pub(crate) fn dreps(&self) -> Option<Vec<DRep>> {
         let drep = |(name, drep): (&String, &Value)| {
             let (kind, digits) = name.split_once('-')?;
             let mut hash = [0; 28];
@@ -131,18 +128,6 @@ impl Conway {
         };
         (no_members && self.constitution.get("script").is_none_or(Value::is_null)).then_some(governance)
     }
-}
-
-/// The DReps of the Conway genesis beside a Shelley genesis; None where there is no such file.
-///
-/// # Errors
-/// It can't be read, or isn't one.
-pub fn first_dreps(shelley: &Path) -> Result<Option<Vec<DRep>>, GenesisError> {
-    let path = genesis_beside(shelley, "conway");
-    let Some(file) = read_json::<Conway>(&path, "Conway")? else { return Ok(None) };
-    let dreps =
-        file.dreps().ok_or_else(|| GenesisError::field(&path, "initialDReps", "DReps by their names, each with expiry and deposit"))?;
-    Ok(Some(dreps))
 }
 
 /// Protocol parameters that Conway's genesis states; amounts are in lovelace, times in epochs.

@@ -10,7 +10,7 @@ use slotmark_chain::block::{Credential, Hash28, PoolTerms};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_ledger::{EncodedOutput, encode_output};
 use slotmark_network::byron::Byron;
-use slotmark_network::conway::{self, DRep};
+use slotmark_network::conway::DRep;
 use slotmark_network::shelley::{StakingPool, StatedCredential};
 use slotmark_network::{GenesisError, Hex, Network, Parameters, Ratio, Shelley, genesis_beside};
 
@@ -171,9 +171,7 @@ impl Genesis {
     /// The same with what transactions depend on.
     fn with_ledger(self, path: &Path) -> Result<Self, GenesisError> {
         let ledger = match Parameters::read(&self.shelley.parameters, path)? {
-            Some(parameters) => {
-                Some(Ledger { network: self.shelley.network(path)?, parameters, dreps: conway::first_dreps(path)?.unwrap_or_default() })
-            }
+            Some((parameters, dreps)) => Some(Ledger { network: self.shelley.network(path)?, parameters, dreps }),
             None => None,
         };
         Ok(Self { ledger, ..self })

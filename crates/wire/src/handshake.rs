@@ -134,9 +134,7 @@ impl Terms {
             Some(stated) => Answer::Accept(self.state(stated.version)),
         }
     }
-}
 
-impl Terms {
     /// Returns what a server accepted of a client's proposal.
     ///
     /// # Errors

@@ -58,11 +58,11 @@ impl Governing {
 
     /// Registers a DRep. Returns whether that fits; None where the deposit that is due isn't known.
     pub(super) fn register(&mut self, drep: Credential, deposit: u64) -> Option<bool> {
-        let is_new = !self.dreps.contains_key(&drep);
-        if is_new {
-            self.add(drep, deposit);
+        if self.has(&drep) {
+            return Some(false);
         }
-        if is_new { self.parameters.map(|parameters| parameters.drep_deposit == deposit) } else { Some(false) }
+        self.add(drep, deposit);
+        self.parameters.map(|parameters| parameters.drep_deposit == deposit)
     }
 
     /// Ends a DRep's registration. Returns whether that fits.

@@ -5,7 +5,7 @@
 
 use super::super::entry::Entry;
 use crate::json::{Broken, Cursor, Value, is_text};
-use crate::messages::{Body, Members, Message, read};
+use crate::messages::{Members, Message, read};
 use crate::reason::Reason;
 use crate::scan::{Wide, are_same, begins, find};
 use crate::time::LineTimes;
@@ -54,7 +54,7 @@ fn quote(line: &[u8], from: usize) -> Option<usize> {
 pub(super) struct Layouts {
     of_messages: [OfMessage; Message::COUNT],
     /// Those of the line that is being read.
-    ends: Ends,
+    ends: [usize; MOST_VALUES + 1],
     times: LineTimes,
 }
 
@@ -83,7 +83,7 @@ impl Layouts {
         if place > 0 {
             layouts[..=place].rotate_right(1);
         }
-        let Some(body) = layouts[0].body(line, message, ends)? else { return Some(()) };
+        let Some(body) = read(message, &mut Given { line, ends, members: &layouts[0].members }).ok()? else { return Some(()) };
         let text = |span: Option<Span>| span.map(|span| span.of(line, ends));
         let ts_ns = self.times.read("at", head.at).ok()?;
         *entry = Some(Entry { ts_ns, host: text(layouts[0].host), thread: text(layouts[0].thread), message, body });
@@ -105,7 +105,7 @@ impl Layouts {
 }
 
 /// Places in a line: where its first text begins, and where each of its values ends.
-type Ends = [usize; MOST_VALUES + 1];
+type Ends = [usize];
 
 /// The parts that lines have in common, from behind the namespace on.
 struct Layout {
@@ -179,6 +179,14 @@ impl Member {
             Self::Null => Value::Null,
         }
     }
+
+    /// The text of a member that has one.
+    fn string(self) -> Option<Span> {
+        match self {
+            Self::String(span) => Some(span),
+            _ => None,
+        }
+    }
 }
 
 impl Layout {
@@ -200,9 +208,8 @@ impl Layout {
             Ok(())
         });
         learned.ok()?;
-        let ends: Ends = std::array::from_fn(|place| learner.ends.get(place).copied().unwrap_or_default());
         learner.text_until(line.len());
-        let members = taken(message, line, &ends, members?)?;
+        let members = taken(message, line, &learner.ends, members?)?;
         Some(Self { text: learner.text, values: learner.values, members, host, thread })
     }
 
@@ -219,12 +226,6 @@ impl Layout {
             (at, text, *end) = (behind, rest, behind);
         }
         are_same(&line[at..], text)
-    }
-
-    /// Reads the content of a line that has this layout.
-    #[inline]
-    fn body<'a>(&self, line: &'a [u8], message: Message, ends: &Ends) -> Option<Option<Body<'a>>> {
-        read(message, &mut Given { line, ends, members: &self.members }).ok()
     }
 }
 
@@ -323,16 +324,6 @@ impl<'l> Learner<'l> {
     fn bounds(&self, part: &[u8]) -> (usize, usize) {
         let from = part.as_ptr().addr() - self.line.as_ptr().addr();
         (from, from + part.len())
-    }
-}
-
-impl Member {
-    /// The text of a member that has one.
-    fn string(self) -> Option<Span> {
-        match self {
-            Self::String(span) => Some(span),
-            _ => None,
-        }
     }
 }
 

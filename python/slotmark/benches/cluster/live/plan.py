@@ -129,7 +129,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     out: Annotated[
         Place,
         Option(
-            "The new run folder; logs are kept in RUN.logs beside it. With --rounds, the folder that all of them are made in. Or a run's URL in an "
+            "The new run folder; logs are kept in RUN.logs beside it. With several rounds, the folder that all of them are made in. Or a run's URL in an "
             "object store; logs are then in RUN.logs here.",
             "RUN",
             ("-o", "--out"),

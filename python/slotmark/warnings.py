@@ -1,15 +1,15 @@
-"""Warnings about a measurement, as data, and the kinds that runs and comparisons of any bench can have.
+"""Warnings about a measurement, as data, and the kinds that need no catalogue: those of sessions, machines and sides of any bench.
 
 Each of these kinds is one constructor here, with the sentence that a reader sees: what was seen, and what to do. The kinds of one bench are in its
-folder, in ``warnings.toml``. Manifests keep the warnings about one run, comparisons those about a set of runs; reports print both.
+folder, in ``warnings.toml``; those of estimators, for benches without words of their own, in ``metrics/warnings.toml``. Manifests keep the warnings
+about one run, comparisons those about a set of runs; reports print both.
 """
 
 from collections.abc import Sequence
 
 import msgspec
 
-from slotmark.numbers import fixed, number, p_value
-from slotmark.words import counted
+from slotmark.numbers import fixed, number
 
 _SHOWN = 5
 
@@ -20,40 +20,26 @@ SHOWING_ROUNDS = 20
 """The number of rounds that mostly show whether their ratios resemble the ones before; with fewer, intervals are wide in case they do."""
 
 ENOUGH_BLOCKS = 10
-"""With fewer blocks at a node's tip no verdict is given."""
+"""The fewest blocks that two targets both met, at the same time, with a verdict."""
 
 ENOUGH_RUNS = 3
 """With fewer runs on a side, verdicts are conditional on these runs; of processes of a build, there are none."""
 
 KINDS = (
-    "apart",
     "different",
-    "drifting_rounds",
     "earlier_runs_left_out",
-    "few_rounds",
     "insecure_ray",
-    "lacking",
     "machine_loaded",
-    "not_interleaved",
-    "one_process",
     "one_run_a_side",
-    "outliers",
     "resumed",
     "round_left_out",
     "runs_differ",
-    "target_failed",
-    "thin_quantiles",
-    "two_processes",
     "unexplained",
     "unmatched",
 )
 """The kinds that are constructed here. A bench has more, by its catalogue."""
 
-STOPPING = (
-    "different",
-    "drifting_rounds",
-    "not_interleaved",
-)
+STOPPING = ("different",)
 """Warnings after which figures may be of something else than the target: nothing ships on them."""
 
 
@@ -69,32 +55,6 @@ class Warning(msgspec.Struct, frozen=True, order=True):
     kind: str
     text: str
     subject: str = ""
-
-
-def target_failed(subject: str, why: str) -> Warning:
-    """A target failed in a setting of its session."""
-    return Warning("target_failed", f"The target failed and nothing of this setting was kept: {why}", subject)
-
-
-def outliers(subject: str, rounds: Sequence[str]) -> Warning:
-    """Invocations farther than three scaled MADs from the median of their setting."""
-    which = ", ".join(rounds)
-    plural = "s" if len(rounds) > 1 else ""
-    return Warning(
-        "outliers",
-        f"Round{plural} {which} lie{'' if plural else 's'} more than 3 scaled MADs from the median rate. Kept in every figure; "
-        "look for other work on the machine, or run more rounds.",
-        subject,
-    )
-
-
-def few_rounds(rounds: int) -> Warning:
-    """Too few rounds for any verdict."""
-    return Warning(
-        "few_rounds",
-        f"{counted(rounds, 'round')} are not enough to separate a difference from noise: no verdict is given below "
-        f"{ENOUGH_ROUNDS}. Run again with --rounds {SHOWING_ROUNDS}.",
-    )
 
 
 def unexplained(why: str) -> Warning:
@@ -128,15 +88,6 @@ def machine_loaded(load: float, cores: int) -> Warning:
         "machine_loaded",
         f"The load average was {fixed(load, 2)} on {cores} cores before the measurement: other work was running. "
         "Stop it and run again.",
-    )
-
-
-def apart() -> Warning:
-    """Two runs that weren't measured in one session."""
-    return Warning(
-        "apart",
-        "Not measured in one session with the baseline: rounds can't be paired, and the machine's drift between the two "
-        "sessions is part of the difference. Verdicts are conditional on these two sessions. Measure both in one `run`.",
     )
 
 
@@ -180,55 +131,6 @@ def earlier_runs_left_out(folder: str, why: str) -> Warning:
     return Warning(
         "earlier_runs_left_out",
         f"Not all runs in {folder} show how much runs of one build differ. Left out: {why}.",
-    )
-
-
-def drifting_rounds(subject: str, correlation: float, p: float) -> Warning:
-    """Ratios of consecutive rounds resemble each other; their lag-1 autocorrelation, and the p-value of none."""
-    return Warning(
-        "drifting_rounds",
-        f"The ratios of consecutive rounds are correlated (autocorrelation {fixed(correlation, 2)}, p {p_value(p)}): something drifted that does "
-        "not affect both targets in the same way. Intervals are wider because of it. Look for other work on the machine, or run again with more rounds.",
-        subject,
-    )
-
-
-def one_process_compared() -> Warning:
-    """A side with one process."""
-    return Warning(
-        "one_process",
-        "One process: intervals cover only variation within it, and there is no verdict about the build. Record at least 5 per build.",
-    )
-
-
-def two_processes() -> Warning:
-    """A side with two processes."""
-    return Warning(
-        "two_processes",
-        "Two processes: they agree too often by chance to show how much others would differ, and there is no verdict about the build. "
-        "Record at least 5 per build.",
-    )
-
-
-def thin_quantiles(quantiles: Sequence[str], needed: int) -> Warning:
-    """Quantiles that rest on few blocks."""
-    return Warning(
-        "thin_quantiles",
-        f"Fewer than {needed} blocks are beyond the quantiles {', '.join(quantiles)}: these are imprecise.",
-    )
-
-
-def lacking(metric: str) -> Warning:
-    """A metric that not all runs of a pair of sides have."""
-    return Warning("lacking", f"'{metric}' is not compared: not all of its runs and the baseline's have it.")
-
-
-def not_interleaved(order: str) -> Warning:
-    """Targets that weren't recorded in turns; ``order`` has how that is known."""
-    return Warning(
-        "not_interleaved",
-        f"{order[:1].upper()}{order[1:]}: a drift of the machine in between is part of the difference, and there is no verdict. Measure both in one "
-        "session, or record them in turns and import them with one --session, or with a study file that has interleaved = true.",
     )
 
 

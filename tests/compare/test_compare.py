@@ -10,7 +10,7 @@ from slotmark.compare import Comparison, Difference, Row, compare
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue
 from slotmark.run import Run
-from slotmark.warnings import Warning, few_rounds
+from slotmark.warnings import Warning
 from tests.made_up_runs import MACHINE, workload, write_run
 
 SEQUENTIAL, PIPELINED = "decode, sequential", "decode, 100 in flight"
@@ -142,6 +142,11 @@ class TestVerdicts:
         assert found.verdict == "better"
 
 
+def few_rounds(rounds: int) -> Warning:
+    (warning,) = catalogue("chainsync").warnings_on("too_few", count=f"{rounds} rounds", enough="5")
+    return warning
+
+
 class TestTooLittle:
     def test_four_rounds_can_not_tell(self, tmp_path: Path) -> None:
         runs = [
@@ -156,6 +161,9 @@ class TestTooLittle:
         assert found.reason == "4 rounds are not enough to separate a difference from noise; 5 are needed"
         assert comparison.tests == 0
         assert comparison.all_warnings[0] == few_rounds(4)
+        assert comparison.all_warnings[0].text == (
+            "4 rounds are not enough to separate a difference from noise: no verdict is given below 5. Run again with --rounds 20."
+        )
 
     def test_a_single_round_has_no_ratio(self, tmp_path: Path) -> None:
         runs = [write_run(tmp_path / name, name, {SEQUENTIAL: [1_000.0]}) for name in "ab"]

@@ -12,11 +12,12 @@ import pytest
 import slotmark as slotmark_package
 from slotmark.compare import Comparison, Policy, compare, policy_text, read_policy
 from slotmark.compare.policy import Accepted
-from slotmark.errors import ComparisonError
-from slotmark.metrics import benches, catalogue
+from slotmark.errors import ComparisonError, RunError
+from slotmark.metrics import benches, catalogue, register
+from slotmark.metrics.entries import CONDITIONS
 from slotmark.run import Manifest, Run, open_run
 from slotmark.verdict import Conditional
-from slotmark.warnings import KINDS, STOPPING
+from slotmark.warnings import KINDS, SHOWING_ROUNDS, STOPPING
 from tests.conftest import slotmark
 from tests.made_up_runs import write_run
 
@@ -230,14 +231,17 @@ def test_every_kind_of_warning_is_known_and_there_is_no_other() -> None:
     """General kinds are those of their constructors. Of a bench's kinds each is found by SQL or given by code, with the values that its text names."""
     constructed: set[object] = set()
     given: dict[object, set[frozenset[str | None]]] = {}
+    on: dict[object, set[frozenset[str | None]]] = {}
     for file in Path(slotmark_package.__path__[0]).rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_bytes())):
             match node:
                 case ast.Call(func=ast.Name("Warning"), args=[ast.Constant(kind), *_]):
                     constructed.add(kind)
                 case ast.Call(
-                    func=ast.Attribute(attr="warning" | "warnings_if_known"), args=[kinds, *_], keywords=values
+                    func=ast.Attribute(attr="warnings_on"), args=[ast.Constant(condition), *_], keywords=values
                 ):
+                    on.setdefault(condition, set()).add(frozenset(value.arg for value in values))
+                case ast.Call(func=ast.Attribute(attr="warning"), args=[kinds, *_], keywords=values):
                     for one in ast.walk(kinds):
                         if isinstance(one, ast.Constant) and isinstance(one.value, str):
                             given.setdefault(one.value, set()).add(frozenset(value.arg for value in values))
@@ -247,11 +251,14 @@ def test_every_kind_of_warning_is_known_and_there_is_no_other() -> None:
     assert set(STOPPING) <= set(KINDS)
     by_name = {"silent_hosts", "time_backwards", "short_hashes"}  # given in a loop over their names
     in_benches: set[object] = set()
+    conditions: set[object] = set()
     ours = [one for one in map(catalogue, benches()) if one.folder.is_relative_to(slotmark_package.__path__[0])]
     for of_bench in ours:
         for one in of_bench.warnings:
             named = frozenset(name for _, name, _, _ in Formatter().parse(f"{one.text} {one.remedy}") if name)
-            if one.kind in by_name:
+            if one.condition:
+                conditions.add(one.condition)
+            elif one.kind in by_name:
                 assert named == {"hosts"}
             elif of_bench.clocks and one.kind in (of_bench.clocks.least, of_bench.clocks.most):
                 assert named == {"apart", "metrics"}  # given by compare/clocks.py, as the catalogue names them
@@ -259,6 +266,31 @@ def test_every_kind_of_warning_is_known_and_there_is_no_other() -> None:
                 assert given.get(one.kind) == {named}, one.kind
                 in_benches.add(one.kind)
     assert set(given) == in_benches
+    assert on == {condition: {values} for condition, values in CONDITIONS.items()}
+    assert conditions == set(CONDITIONS), "each has words somewhere"
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ('condition = "driftin"', "has the condition 'driftin', which there isn't. Did you mean 'drifting'?"),
+        ('condition = "failed"', "names what, not given with the condition 'failed'. Given are: why."),
+    ],
+)
+def test_words_for_a_condition_are_checked_when_they_are_read(entry: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "catalogue.toml").write_text('estimator = "rounds"')
+    (tmp_path / "warnings.toml").write_text(f"[[warning]]\nkind = 'odd'\ntext = 'It {{what}}.'\n{entry}")
+    register(f"checked {entry}", tmp_path)
+    with pytest.raises(RunError, match=re.escape(said)) as caught:
+        catalogue(f"checked {entry}")
+    assert str(caught.value).startswith(f"{tmp_path / 'warnings.toml'}: 'odd' ")
+
+
+def test_the_number_of_rounds_that_a_remedy_names_is_the_usual_one() -> None:
+    assert [
+        f"--rounds {SHOWING_ROUNDS}." in one.text
+        for one in catalogue("chainsync").warnings_on("too_few", count="", enough="")
+    ] == [True]
 
 
 def test_a_policy_may_name_what_a_catalogue_warns_of(tmp_path: Path) -> None:

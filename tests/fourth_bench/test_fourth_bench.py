@@ -1,6 +1,7 @@
 """A bench that slotmark doesn't know, in a folder of its own, is analysed, compared and reported without a change elsewhere."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -8,15 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from slotmark.compare import Answer, Blocks, Comparison, Policy, compare, show_run
+from slotmark.compare import Answer, Blocks, Comparison, Policy, compare, show_run, show_session
 from slotmark.compare.decision import decide
 from slotmark.compare.policy import only
 from slotmark.errors import RunError
 from slotmark.metrics import Analysis, catalogue, register
-from slotmark.report import comparison_document, run_document, write_report
+from slotmark.report import comparison_document, run_document, session_document, write_report
 from slotmark.report.document import Figure
 from slotmark.report.renderers.markdown import markdown
 from slotmark.run import Run, RunWriter, Target
+from slotmark.warnings import Warning
 from tests.made_up_runs import bare_manifest
 
 LAB = Path(__file__).parent / "lab"
@@ -29,7 +31,18 @@ def registered() -> None:
     register("lab", LAB)
 
 
-def fired(folder: Path, target: str, *, hotter: float = 1.0, seed: int = 1, cold: int = 0) -> Run:
+def fired(
+    folder: Path,
+    target: str,
+    *,
+    hotter: float = 1.0,
+    seed: int = 1,
+    cold: int = 0,
+    batches: int = 10,
+    cools: float = 0.0,
+    attempts: int = 5,
+    warnings: Sequence[Warning] = (),
+) -> Run:
     """A run of the made-up bench: readings of kilns, batches of pots, and what was spent on each pot."""
     draws = np.random.default_rng(seed)
     minutes, kilns = np.arange(300), 4
@@ -42,8 +55,8 @@ def fired(folder: Path, target: str, *, hotter: float = 1.0, seed: int = 1, cold
             ),
         }
     )
-    batches = pa.table({"batch": np.arange(1, 11), "pots": 40 + draws.normal(0, 0.2, 10)})
-    pots, attempts = 200, 5
+    whole = 40 + draws.normal(0, 0.2, batches) - cools * np.arange(batches)
+    pots = 200
     spent = 1_000 * hotter * np.exp(np.linspace(0, 1, pots) + draws.normal(0, 0.005, (attempts, pots)))
     energy = pa.table(
         {
@@ -61,9 +74,14 @@ def fired(folder: Path, target: str, *, hotter: float = 1.0, seed: int = 1, cold
         session="today",
         started="2026-01-01T00:00:00Z",
         ended="2026-01-01T05:00:00Z",
+        warnings=list(warnings),
     )
     with RunWriter(folder) as writer:
-        for name, table in (("readings", readings), ("batches", batches), ("energy", energy)):
+        for name, table in (
+            ("readings", readings),
+            ("batches", pa.table({"batch": np.arange(1, batches + 1), "pots": whole})),
+            ("energy", energy),
+        ):
             writer.table(name, table)
         return writer.finish(manifest)
 
@@ -139,6 +157,39 @@ def test_one_run_of_it_is_shown_with_its_warnings(tmp_path: Path) -> None:
     shown = markdown(run_document(show_run(run)))
     assert "Heat" in shown
     assert "below 300 K" in shown
+
+
+def test_conditions_that_estimators_see_have_its_own_words(tmp_path: Path) -> None:
+    """Those of the estimator are there for conditions of which the bench has none."""
+    few = [fired(tmp_path / name, name, batches=3, attempts=1) for name in ("old", "new")]
+    found = {one.kind: one.text for one in compare(few, repetitions=500).all_warnings}
+    assert found["few_firings"] == "3 rounds, where 5 would do. Light the kilns again."
+    assert found["one_process"].startswith("One process: ")
+    assert "few_rounds" not in found
+
+
+def test_nothing_ships_on_a_condition_that_stops_by_its_own_words(tmp_path: Path) -> None:
+    runs = [
+        fired(tmp_path / name, name, batches=30, cools=cools) for name, cools in (("steady", 0.0), ("cooling", 0.2))
+    ]
+    (warning,) = (one for one in compare(runs, repetitions=500).all_warnings if one.kind == "cooling")
+    assert warning.text.startswith("The kilns cooled from batch to batch (autocorrelation 0.")
+    assert "drifting_rounds" not in catalogue("lab").stopping
+    assert {"cooling", "not_interleaved", "different"} == set(catalogue("lab").stopping)
+    found = compare(runs, repetitions=500, policy=Policy(ranks={"pots": "decisive"}))
+    assert found.decision is not None
+    assert "cooling" in found.decision.line
+
+
+def test_a_target_that_failed_is_known_by_its_own_words(tmp_path: Path) -> None:
+    broke = catalogue("lab").warnings_on("failed", why="a draught")
+    shown = markdown(
+        session_document(show_session([fired(tmp_path / "old", "old", warnings=broke), fired(tmp_path / "new", "new")]))
+    )
+    assert [line.split("|")[2].strip() for line in shown.splitlines() if line.startswith(("| old", "| new"))] == [
+        "failed",
+        "39.92",
+    ]
 
 
 def test_a_bench_that_nobody_registered_is_refused(tmp_path: Path) -> None:

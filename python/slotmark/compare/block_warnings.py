@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slotmark import warnings
 from slotmark.metrics import Catalogue
 from slotmark.numbers import fixed, percent
 from slotmark.statistics.clusters import cluster_edges
@@ -31,10 +30,10 @@ FEW_SHARE = 0.01
 """An effect comes from few blocks where this share of them makes up half of it."""
 
 
-def thin_quantiles(shifts: Sequence[Shift]) -> list[Warning]:
+def thin_quantiles(bench: Catalogue, shifts: Sequence[Shift]) -> list[Warning]:
     """Warning about quantiles that rest on few blocks."""
     thin = [percent(one.quantile) for one in shifts if one.beyond < FEW_BLOCKS]
-    return [warnings.thin_quantiles(thin, FEW_BLOCKS)] if thin else []
+    return bench.warnings_on("thin_quantiles", quantiles=", ".join(thin), needed=str(FEW_BLOCKS)) if thin else []
 
 
 def few_blocks(
@@ -61,11 +60,11 @@ def few_blocks(
     if needed > max(1, FEW_SHARE * differences.size) or expected[needed - 1] >= HALF / 2:
         return []
     first = ", ".join(str(int(key)) for key in keys[order[: min(needed, NAMED)]])
-    return bench.warnings_if_known(
-        "few_blocks",
+    return bench.warnings_on(
+        "from_few",
         needed=str(needed),
         blocks=differences.size,
-        slots=first + (" and more" if needed > NAMED else ""),
+        which=first + (" and more" if needed > NAMED else ""),
         share=percent(float(expected[needed - 1])),
     )
 
@@ -85,7 +84,7 @@ def coarse(bench: Catalogue, metric: str, values: np.ndarray) -> list[Warning]:
         if least == COARSE
         else f"takes {fixed(1000 * typical)} ns, of which reading the clock is a part"
     )
-    return bench.warnings_if_known("coarse", metric, limit=limit)
+    return bench.warnings_on("coarse", metric, limit=limit)
 
 
 def clustered(bench: Catalogue, costs: np.ndarray, unit: str) -> list[Warning]:
@@ -95,9 +94,9 @@ def clustered(bench: Catalogue, costs: np.ndarray, unit: str) -> list[Warning]:
     if not edges:
         return []
     shown = ", ".join(fixed(edge) for edge in edges)
-    return bench.warnings_if_known("clusters", clusters=str(len(edges) + 1), edges=shown, unit=unit)
+    return bench.warnings_on("grouped", groups=str(len(edges) + 1), edges=shown, unit=unit)
 
 
 def paused(bench: Catalogue, share: float) -> list[Warning]:
     """Warning about totals of which pauses are a large share."""
-    return bench.warnings_if_known("gc_inside", share=percent(share)) if share >= PAUSED_SHARE else []
+    return bench.warnings_on("pauses", share=percent(share)) if share >= PAUSED_SHARE else []

@@ -243,9 +243,9 @@ def _mixed_comparison(
     names = [metric.name for metric in stay if metric.rank == "decisive"]
     what = f" Of {mixed.place}s that were not swapped, and not compared: {listed(names)}." if names else ""
     what += f" {listed(left)} are of the whole run and not compared." if left else ""
-    remarks = [*left_out, *entries.warnings_if_known("mixed_cluster", left=what)]
+    remarks = [*left_out, *entries.warnings_on("mixed", left=what)]
     if lacking:
-        remarks += entries.warnings_if_known("senders_unknown", targets=lacking)
+        remarks += entries.warnings_on("senders_unknown", targets=lacking)
     found = Comparison(
         bench=entries.bench,
         baseline=baseline,

@@ -11,12 +11,14 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from string import Formatter
 from typing import Any, Literal
 
 import msgspec
 
 from slotmark.errors import RunError, did_you_mean
 from slotmark.metrics.entries import (
+    CONDITIONS,
     Clocks,
     Grows,
     KeyColumn,
@@ -256,13 +258,17 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return [one.kind for one in self.warnings if one.spoils]
 
     def warning(self, kind: str, subject: str = "", /, **values: object) -> Warning:
-        """Returns a warning of a kind that the bench's own code sees; of its arguments see :meth:`WarningKind.seen`."""
-        (found,) = self.warnings_if_known(kind, subject, **values)
-        return found
+        """Returns a warning of a kind that only the bench's own code sees; of its arguments see :meth:`WarningKind.seen`."""
+        (found,) = (one for one in self.warnings if one.kind == kind and not one.condition)
+        return found.seen(values, subject)
 
-    def warnings_if_known(self, kind: str, subject: str = "", /, **values: object) -> list[Warning]:
-        """Returns a warning of a kind that comparisons see; empty where the bench has no such kind, and so no words for it."""
-        return [one.seen(values, subject) for one in self.warnings if one.kind == kind]
+    def warnings_on(self, condition: str, subject: str = "", /, **values: object) -> list[Warning]:
+        """Returns the warning of a condition, in the bench's words; empty where it has none, nor have estimators in general."""
+        return [one.seen(values, subject) for one in self.warnings if one.condition == condition]
+
+    def kinds_on(self, condition: str) -> list[str]:
+        """Returns the names of the kinds of warnings of a condition."""
+        return [one.kind for one in self.warnings if one.condition == condition]
 
     def analysed_in_words(self, filters: Sequence[str]) -> str:
         """Returns the sentence about filters in force, or about none; empty where the bench has no such sentence."""
@@ -364,7 +370,7 @@ def catalogue(bench: str) -> Catalogue:
         "relations": sorted(relations),
         "filterable": (folder / "filters.toml").is_file(),
         "facts": facts.read_text(encoding="utf-8") if facts.is_file() else "",
-        "warning": _warnings(of_warnings),
+        "warning": [*(own := _warnings(of_warnings)), *_of_conditions(own)],
         "metric": [
             *(_with_inherited(metric, known) | metric for metric in content.pop("metric", [])),
             *(_with(metric, each) for metric in known.values() if each and metric.locli),
@@ -376,14 +382,37 @@ def catalogue(bench: str) -> Catalogue:
 
 
 def _warnings(file: Path) -> list[dict[str, Any]]:
-    """The kinds of warnings in a file; one with ``of`` has the words of the bench that is named there."""
+    """The kinds of warnings in a file; one with ``of`` has the words of the bench that is named there.
+
+    Raises:
+        RunError: A kind is about a condition that there isn't, or names a value that nobody gives with it.
+    """
     listed = tomllib.loads(file.read_text(encoding="utf-8"))["warning"] if file.is_file() else []
+    for one in listed:
+        if condition := one.get("condition"):
+            if condition not in CONDITIONS:
+                raise RunError(
+                    f"{file}: '{one['kind']}' has the condition '{condition}', which there isn't.{did_you_mean(condition, [*CONDITIONS])} "
+                    f"There are: {', '.join(CONDITIONS)}."
+                )
+            named = {name for _, name, _, _ in Formatter().parse(f"{one['text']} {one.get('remedy', '')}") if name}
+            if unknown := sorted(named - CONDITIONS[condition]):
+                given = ", ".join(sorted(CONDITIONS[condition])) or "none"
+                raise RunError(
+                    f"{file}: '{one['kind']}' names {', '.join(unknown)}, not given with the condition '{condition}'. Given are: {given}."
+                )
     return [
         one
         if "of" not in one
         else next(msgspec.to_builtins(kind) for kind in catalogue(one["of"]).warnings if kind.kind == one["kind"])
         for one in listed
     ]
+
+
+def _of_conditions(own: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The kinds that estimators have words for, without those of conditions that a bench has words of its own for."""
+    has = {one.get("condition") for one in own}
+    return [one for one in _warnings(Path(__file__).with_name("warnings.toml")) if one["condition"] not in has]
 
 
 def _with_inherited(metric: dict[str, Any], known: Mapping[str, Metric]) -> dict[str, Any]:

@@ -47,6 +47,28 @@ class KeyColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     machines: str = ""
 
 
+CONDITIONS: dict[str, frozenset[str]] = {
+    "failed": frozenset({"why"}),
+    "too_few": frozenset({"count", "enough"}),
+    "outliers": frozenset({"rounds", "lie"}),
+    "drifting": frozenset({"correlation", "p"}),
+    "apart": frozenset(),
+    "unshared": frozenset({"blocks", "count", "are"}),
+    "lacking": frozenset({"metric"}),
+    "not_in_turns": frozenset({"order"}),
+    "one_process": frozenset(),
+    "two_processes": frozenset(),
+    "thin_quantiles": frozenset({"quantiles", "needed"}),
+    "from_few": frozenset({"needed", "blocks", "which", "share"}),
+    "coarse": frozenset({"limit"}),
+    "grouped": frozenset({"groups", "edges", "unit"}),
+    "pauses": frozenset({"share"}),
+    "mixed": frozenset({"left"}),
+    "senders_unknown": frozenset({"targets"}),
+}
+"""Names of what sessions, estimators and comparisons of any bench can see, each with the names of the values that they give."""
+
+
 class WarningKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A kind of warning that runs of a bench can have.
 
@@ -57,6 +79,8 @@ class WarningKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         each: An item of a list of rows among the values, likewise; empty where lists are of names.
         sql: Gives one row of these values where there is something to warn of, and none where there isn't; empty where the bench's code
             sees it and gives the values.
+        condition: What it is about, of :data:`CONDITIONS`: code that knows no bench then sees it, and finds the bench's words by that; empty where
+            only the bench's own code sees it.
         stops: Whether figures may then be of something else than the target, so that nothing ships on them by default.
         spoils: Whether the run then isn't what the others of its session are, so that its round isn't compared.
     """
@@ -66,6 +90,7 @@ class WarningKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     remedy: str = ""
     each: str = ""
     sql: str = ""
+    condition: str = ""
     stops: bool = False
     spoils: bool = False
 

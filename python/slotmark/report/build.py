@@ -188,7 +188,8 @@ def session_document(shown: ShownSession) -> Document:
         lines = []
         for name, manifest, of_run in zip(shown.names, shown.manifests, medians, strict=True):
             cells = ["-" if one is None else number(one) for one in of_run]
-            if any(warning.kind == "target_failed" and warning.subject == part for warning in manifest.warnings):
+            failed = catalogue(manifest.bench).kinds_on("failed")
+            if any(warning.kind in failed and warning.subject == part for warning in manifest.warnings):
                 cells[0] = "failed"
             if set(cells) != {"-"}:
                 lines.append([Cell(name), *map(Cell, cells)])

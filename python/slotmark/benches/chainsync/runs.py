@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from slotmark import warnings
 from slotmark.benches.chainsync.invocation import Invocation
 from slotmark.benches.chainsync.session import Failure, Measured
 from slotmark.benches.chainsync.setting import Setting
@@ -19,7 +18,8 @@ from slotmark.measure.session import Head
 from slotmark.metrics.catalogue import Catalogue, catalogue
 from slotmark.numbers import percent, plain
 from slotmark.run import SourceFile, Target
-from slotmark.warnings import Warning
+from slotmark.warnings import ENOUGH_ROUNDS, Warning
+from slotmark.words import counted
 
 BENCH = "chainsync"
 
@@ -69,7 +69,12 @@ def new_runs(
             "invocations": _invocations(mine, _floors(measured), facts.server_peak_bytes),
             "windows": _windows(mine),
         }
-        failed = [one for one in failures if one.case.program == name]
+        failed = [
+            warning
+            for one in failures
+            if one.case.program == name
+            for warning in catalogue(BENCH).warnings_on("failed", str(one.case.setting), why=str(one.error))
+        ]
         run = NewRun(
             folder=out / name,
             head=facts.head,
@@ -80,10 +85,7 @@ def new_runs(
             tables=tables,
             sources=facts.sources,
             versions=taking_part,
-            warnings=[
-                *_warnings(facts, mine),
-                *(warnings.target_failed(str(one.case.setting), str(one.error)) for one in failed),
-            ],
+            warnings=[*_warnings(facts, mine), *failed],
         )
         runs.append(run)
     return runs
@@ -203,8 +205,8 @@ def _warnings(facts: SessionFacts, mine: Sequence[Measured]) -> list[Warning]:
     found += facts.warnings
     if facts.reply_delay_us:
         found.append(of_bench.warning("reply_delay", delay_us=plain(facts.reply_delay_us)))
-    if facts.rounds < warnings.ENOUGH_ROUNDS:
-        found.append(warnings.few_rounds(facts.rounds))
+    if facts.rounds < ENOUGH_ROUNDS:
+        found += of_bench.warnings_on("too_few", count=counted(facts.rounds, "round"), enough=str(ENOUGH_ROUNDS))
     for setting in dict.fromkeys(one.case.setting for one in mine):
         shares = [
             one.result.server_cpu_ns / one.result.elapsed_ns

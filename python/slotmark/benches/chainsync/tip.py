@@ -12,7 +12,7 @@ from contextlib import ExitStack
 import msgspec
 import pyarrow as pa
 
-from slotmark import _core, warnings
+from slotmark import _core
 from slotmark.benches.chainsync.bench import default_targets
 from slotmark.benches.chainsync.following import Announced, Block, Follower
 from slotmark.benches.chainsync.request import Request
@@ -30,7 +30,7 @@ from slotmark.metrics.catalogue import catalogue
 from slotmark.numbers import fixed
 from slotmark.run import Run, machine_facts, machine_warnings, utc_now
 from slotmark.run.folder import refuse_existing
-from slotmark.warnings import Warning
+from slotmark.warnings import ENOUGH_BLOCKS, Warning
 from slotmark.words import counted
 
 BENCH = "follow"
@@ -355,7 +355,8 @@ def _warnings(facts: _Facts, rows: dict[Follower, list[_Row]], failures: Sequenc
     found += machine_warnings(facts.head.machine)
     if facts.cut:
         found.append(_cut(facts.ran_s, facts.asked_s, facts.cut))
-    found += [warnings.target_failed(one.case.setting.mode, str(one.error)) for one in failures]
+    for one in failures:
+        found += of_bench.warnings_on("failed", one.case.setting.mode, why=str(one.error))
     for follower, of_it in rows.items():
         subject = str(follower)
         if follower.ended is not None and not facts.cut:
@@ -367,7 +368,7 @@ def _warnings(facts: _Facts, rows: dict[Follower, list[_Row]], failures: Sequenc
             were = f"{counted(undone, 'block')} {'was' if undone == 1 else 'were'}"
             found.append(of_bench.warning("never_done", subject, blocks=were))
         counting = sum(row.announced.awaited and row.decoded is not None for row in of_it)
-        if counting < warnings.ENOUGH_BLOCKS:
-            blocks, enough = counted(counting, "block"), str(warnings.ENOUGH_BLOCKS)
-            found.append(of_bench.warning("few_blocks_at_tip", subject, blocks=blocks, enough=enough))
+        if counting < ENOUGH_BLOCKS:
+            count, enough = counted(counting, "block"), str(ENOUGH_BLOCKS)
+            found += of_bench.warnings_on("too_few", subject, count=count, enough=enough)
     return found

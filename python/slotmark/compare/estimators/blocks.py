@@ -7,7 +7,6 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from slotmark import warnings
 from slotmark.compare import block_warnings
 from slotmark.compare.estimators.interface import Entry, Estimate, How, Measured, Task
 from slotmark.compare.result import ALL, OF_BLOCKS, Basis, BlockDesign, Comparison, Quantity, Side, Summary
@@ -63,13 +62,13 @@ def estimate(task: Task) -> Estimate:
     with ThreadPoolExecutor(max(1, how.threads)) as pool:
         entries = list(_entries(main, list(matrices), how, pool, parts, orders, main=True))
         shifts = list(pool.map(partial(_shift, matrices[0], how), range(1, len(matrices)), matrices[1:]))
-        thin = block_warnings.thin_quantiles(shifts[0]) if shifts and shifts[0] else []
+        thin = block_warnings.thin_quantiles(task.bench, shifts[0]) if shifts and shifts[0] else []
         entries[0] = msgspec.structs.replace(entries[0], warnings=thin)
         for metric in in_turn:
             costs = [costs_together(of_side, metric.id) for of_side in task.analyses]
             for place, cost in enumerate(costs[1:], start=1):
                 if (cost is None) != (costs[0] is None):
-                    of_sides[place].append(warnings.lacking(metric.name))
+                    of_sides[place] += task.bench.warnings_on("lacking", metric=metric.name)
             if costs[0] is None or all(cost is None for cost in costs[1:]):
                 continue
             found = list(_entries(metric, costs, how, pool, [{} for _ in parts], orders, main=False))
@@ -351,10 +350,10 @@ def _warnings(task: Task, matrices: Sequence[CostMatrix], main: Metric, orders: 
     means = [one.values.mean(axis=0) for one in matrices]
     found: list[list[Warning]] = []
     for place, (matrix, mean) in enumerate(zip(matrices, means, strict=True)):
-        of_side = _few(len(matrix.values))
+        of_side = _few(task.bench, len(matrix.values))
         if place:
             if order := orders[place - 1]:
-                of_side.append(warnings.not_interleaved(order))
+                of_side += task.bench.warnings_on("not_in_turns", order=f"{order[:1].upper()}{order[1:]}")
             of_side += block_warnings.few_blocks(task.bench, means[0], mean, matrix.keys, main.margin)
         else:
             of_side += block_warnings.clustered(task.bench, mean, main.unit)
@@ -362,10 +361,10 @@ def _warnings(task: Task, matrices: Sequence[CostMatrix], main: Metric, orders: 
     return found
 
 
-def _few(processes: int) -> list[Warning]:
+def _few(bench: Catalogue, processes: int) -> list[Warning]:
     if processes == 1:
-        return [warnings.one_process_compared()]
-    return [warnings.two_processes()] if processes < ENOUGH_RUNS else []
+        return bench.warnings_on("one_process")
+    return bench.warnings_on("two_processes") if processes < ENOUGH_RUNS else []
 
 
 def _with_pauses(

@@ -152,9 +152,7 @@ def _drifting(task: Task, pair: tuple[np.ndarray, np.ndarray], subject: str) -> 
     found = serial(np.log(pair[1]) - np.log(pair[0]), repetitions=ORDERS, seed=task.how.stream("drift", subject))
     if found.p >= DRIFTS_BELOW:
         return []
-    return task.bench.warnings_if_known(
-        "drifting_blocks", subject, correlation=fixed(found.correlation, 2), p=p_value(found.p)
-    )
+    return task.bench.warnings_on("drifting", subject, correlation=fixed(found.correlation, 2), p=p_value(found.p))
 
 
 def _unshared(bench: Catalogue, subject: str, blocks: int) -> list[Warning]:
@@ -162,13 +160,11 @@ def _unshared(bench: Catalogue, subject: str, blocks: int) -> list[Warning]:
     if not blocks:
         return []
     count, are = ("counts", "is") if blocks == 1 else ("count", "are")
-    return bench.warnings_if_known("unshared_blocks", subject, blocks=counted(blocks, "block"), count=count, are=are)
+    return bench.warnings_on("unshared", subject, blocks=counted(blocks, "block"), count=count, are=are)
 
 
 def _few(bench: Catalogue, subject: str, blocks: int) -> list[Warning]:
     """Warning about too few blocks for any verdict."""
     if blocks >= ENOUGH_BLOCKS:
         return []
-    return bench.warnings_if_known(
-        "few_blocks_at_tip", subject, blocks=counted(blocks, "block"), enough=str(ENOUGH_BLOCKS)
-    )
+    return bench.warnings_on("too_few", subject, count=counted(blocks, "block"), enough=str(ENOUGH_BLOCKS))

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from slotmark import warnings
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_ratio
 from slotmark.compare.pairing import by_replicate, refuse_unmatched, replicates
 from slotmark.compare.result import Basis, Comparison, Summary
@@ -16,7 +15,7 @@ from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, Samples
-from slotmark.numbers import brief, percent, plain
+from slotmark.numbers import brief, fixed, p_value, percent, plain
 from slotmark.statistics.ratio import paired_ratio, unpaired_ratio
 from slotmark.statistics.serial import serial
 from slotmark.statistics.two_speeds import stuck
@@ -64,9 +63,13 @@ def estimate(task: Task) -> Estimate:
         for of_runs in samples[:1]
         for entry in entries
     ]
-    few = [warnings.few_rounds(min(fewest))] if fewest and min(fewest) < ENOUGH_ROUNDS else []
+    few = (
+        task.bench.warnings_on("too_few", count=counted(min(fewest), "round"), enough=str(ENOUGH_ROUNDS))
+        if fewest and min(fewest) < ENOUGH_ROUNDS
+        else []
+    )
     apart = [
-        [warnings.apart()] if place and not in_one_session(task.sides[0], side) else []
+        task.bench.warnings_on("apart") if place and not in_one_session(task.sides[0], side) else []
         for place, side in enumerate(task.sides)
     ]
     return Estimate(
@@ -186,11 +189,13 @@ def _without_ratio(values: Sequence[np.ndarray]) -> Judgement:
 
 def _marked(task: Task, entry: Entry, samples: Sequence[Samples]) -> Entry:
     """The entry of the catalogue's first metric with its outliers and drifts as warnings: what disturbs an invocation shows there."""
-    found: list[Warning] = [
-        warnings.outliers(f"{side.name}: {entry.part}", [str(key[0]) for key in summary.outliers if key])
-        for side, summary in zip(task.sides, entry.summaries, strict=True)
-        if summary and summary.outliers
-    ]
+    found: list[Warning] = []
+    for side, summary in zip(task.sides, entry.summaries, strict=True):
+        if summary and summary.outliers:
+            keys = [str(key[0]) for key in summary.outliers if key]
+            rounds, lie = ("Rounds", "lie") if len(keys) > 1 else ("Round", "lies")
+            subject = f"{side.name}: {entry.part}"
+            found += task.bench.warnings_on("outliers", subject, rounds=f"{rounds} {', '.join(keys)}", lie=lie)
     for place, one in enumerate(entry.measured, start=1):
         if one is not None and one.ratio is not None and one.paired:
             found += _drifting(task, (samples[0], samples[place]), entry.part, task.sides[place].name)
@@ -205,4 +210,6 @@ def _drifting(task: Task, pair: tuple[Samples, Samples], part: str, name: str) -
     found = serial(np.log(theirs) - np.log(ours), repetitions=ORDERS, seed=task.how.stream("drift", part, name))
     if found.p >= DRIFTS_BELOW:
         return []
-    return [warnings.drifting_rounds(f"{name}: {part}", found.correlation, found.p)]
+    return task.bench.warnings_on(
+        "drifting", f"{name}: {part}", correlation=fixed(found.correlation, 2), p=p_value(found.p)
+    )

@@ -191,6 +191,9 @@ def test_a_block_whose_forger_has_no_log_costs_only_itself(tmp_path: Path) -> No
         cluster.observe(host, 30, 1, "stranger")
     cluster.forge(1, 50, 2, "next", "stranger")
     cluster.forge(2, 70, 3, "tip", "next")
+    for host in range(3):  # each log is of the whole run
+        cluster.check(host, 0)
+        cluster.check(host, 71)
     with analysed(cluster, tmp_path) as analysis:
         blocks = analysis.query("SELECT block_no, accepted, rejected_by FROM blocks ORDER BY block_no").to_pylist()
         assert [(row["block_no"], row["accepted"]) for row in blocks] == [(0, True), (1, False), (2, True)]

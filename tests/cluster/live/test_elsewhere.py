@@ -16,7 +16,8 @@ from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.launching import MARK
 from slotmark.benches.cluster.live.remote import Remote
 from slotmark.compare import compare
-from slotmark.run import check_run, open_run
+from slotmark.metrics import Analysis
+from slotmark.run import Run, check_run, open_run
 from tests.cluster.live.machine import skip_without_programs, skip_without_router, stand_in_recipe
 from tests.conftest import slotmark
 from tests.engine import ray_cluster
@@ -220,14 +221,31 @@ def test_a_machine_whose_worker_is_killed_leaves_nothing_and_the_run_goes_on(
     assert "Traceback" not in said
     run = open_run(tmp_path / "live")
     found = {warning.kind: warning for warning in run.manifest.warnings}
-    assert "node-1, node-3" in found["machine_lost"].text
+    assert re.search(r"which was noticed in slot \d+, and with it node-1, node-3:", found["machine_lost"].text)
     assert "node-1" in found["missing_hosts"].text
+    names_blocks_of_lost_hosts(run)
     assert "cut_short" in found  # by the signal
     assert "node_killed" not in found
     assert {row["host"] for row in run.table("hosts").to_pylist()} == {"node-0", "node-2"}
     assert [row["is_lost"] for row in run.table("machines").to_pylist()] == [False, True]
     assert not left(cluster)
     assert printed.strip() == str(tmp_path / "live")
+
+
+def names_blocks_of_lost_hosts(run: Run) -> None:
+    """Holds the blocks that a report names against the chain of the stand-ins, which forge a block in each second slot, in turn."""
+    with Analysis(run) as analysis:
+        rows = analysis.query("SELECT * FROM blocks_without_hosts ORDER BY slot").to_pylist()
+        warned = {one.kind: one.text for one in analysis.warnings()}
+    assert {(row["lacking"], row["without"]) for row in rows} == {(2, "node-1, node-3")}
+    lost = [row["slot"] for row in rows if row["forger"] is None]
+    assert lost
+    assert lost == [row["slot"] for row in rows if row["slot"] // 2 % HOSTS in {1, 3}]
+    assert f"block {lost[0] // 2} (slot {lost[0]})" in warned["blocks_of_missing_hosts"]
+    assert f"than the cluster's {HOSTS} hosts:" in warned["blocks_without_hosts"]
+    assert "without 2 (node-1, node-3)" in warned["blocks_without_hosts"]
+    printed = slotmark("show", run.path).stdout
+    assert f"block {lost[0] // 2} (slot {lost[0]})" in " ".join(printed.split())
 
 
 @pytest.mark.slow
@@ -247,6 +265,7 @@ def test_a_machine_whose_raylet_is_killed_is_told(cluster: Cluster, bed: Path, t
         assert "Traceback" not in said
         run = open_run(tmp_path / "live")
         assert {"machine_lost", "missing_hosts", "cut_short"} <= {warning.kind for warning in run.manifest.warnings}
+        names_blocks_of_lost_hosts(run)
         waited(lambda: not left(cluster))
     finally:
         cluster.b.end_processes()

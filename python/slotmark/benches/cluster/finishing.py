@@ -105,6 +105,8 @@ def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
         writer.add(name, rows)
     writer.table("genesis", genesis_table(cluster.genesis, len(ingested.hosts)))
     writer.table("regions", _regions_table(cluster.regions, [host.host for host in ingested.hosts]))
+    if cluster.missing:
+        writer.table("missing_hosts", pa.table({"name": pa.array(sorted(cluster.missing), pa.string())}))
     for name, table in (cluster.here.tables if cluster.here else {}).items():
         writer.table(name, table)
     found = look_at_clocks(

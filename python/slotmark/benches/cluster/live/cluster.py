@@ -455,15 +455,14 @@ class Cluster:
 
     def _tend_lost(self) -> None:
         """Finds machines that were lost."""
-        for name, why in self._machines.lost.items():
+        for name, said in self._machines.lost.items():
             if name in self._told:
                 continue
             self._told.add(name)
-            hosts = self._machines.hosts(name)
-            words = f"{name} was lost, and with it {listed(hosts)}: {why.removesuffix('.')}"
-            self.warnings.append(
-                catalogue("cluster").warning("machine_lost", name, hosts=hosts, why=why.removesuffix("."))
-            )
+            hosts, why = self._machines.hosts(name), said.removesuffix(".")
+            words = f"{name} was lost, and with it {listed(hosts)}: {why}"
+            lost = catalogue("cluster").warning("machine_lost", name, hosts=hosts, why=why, slot=str(self._slot))
+            self.warnings.append(lost)
             self._on_remark(words)
             for host in hosts:
                 if host in self._hosts:

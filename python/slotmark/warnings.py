@@ -19,8 +19,8 @@ ENOUGH_ROUNDS = 5
 SHOWING_ROUNDS = 20
 """The number of rounds that mostly show whether their ratios resemble the ones before; with fewer, intervals are wide in case they do."""
 
-ENOUGH_BLOCKS = 10
-"""The fewest blocks that two targets both met, at the same time, with a verdict."""
+ENOUGH_EVENTS = 10
+"""The fewest events that two targets met at the same time, as the blocks of a node, with a verdict."""
 
 ENOUGH_RUNS = 3
 """With fewer runs on a side, verdicts are conditional on these runs; of processes of a build, there are none."""
@@ -30,7 +30,6 @@ KINDS = (
     "earlier_runs_left_out",
     "insecure_ray",
     "machine_loaded",
-    "one_run_a_side",
     "resumed",
     "round_left_out",
     "runs_differ",
@@ -109,16 +108,6 @@ def runs_differ(what: str, values: Sequence[str]) -> Warning:
 def unmatched(what: str) -> Warning:
     """Something that only one of two runs has."""
     return Warning("unmatched", f"Only one of the two runs has {what}: it is not compared.")
-
-
-def one_run_a_side() -> Warning:
-    """A side of one run."""
-    return Warning(
-        "one_run_a_side",
-        "Run once: intervals cover variation within a run (between blocks, slots or hosts), not variation "
-        "between runs of one build. Verdicts are conditional on these runs: a difference may come from the run, not from the target. "
-        f"Run each build {ENOUGH_RUNS} times and name all runs of it, with commas.",
-    )
 
 
 def round_left_out(number: int, why: str) -> Warning:

@@ -1,6 +1,7 @@
 """A bench that slotmark doesn't know, in a folder of its own, is analysed, compared and reported without a change elsewhere."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 
 from slotmark.compare import Answer, Blocks, Comparison, Policy, compare, show_run, show_session
 from slotmark.compare.decision import decide
+from slotmark.compare.earlier import EarlierRuns, earlier_runs
 from slotmark.compare.policy import only
-from slotmark.errors import RunError
+from slotmark.compare.spread_table import refuse_other_runs
+from slotmark.errors import ComparisonError, RunError
 from slotmark.metrics import Analysis, catalogue, register
 from slotmark.report import comparison_document, run_document, session_document, write_report
 from slotmark.report.document import Figure
@@ -23,7 +26,7 @@ from tests.made_up_runs import bare_manifest
 
 LAB = Path(__file__).parent / "lab"
 
-QUANTITIES = {"heat": "mean", "glow": "mean", "pots": "typical", "energy": "typical block"}
+QUANTITIES = {"heat": "mean", "glow": "mean", "pots": "typical", "energy": "typical block", "wait": "typical"}
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +44,8 @@ def fired(
     batches: int = 10,
     cools: float = 0.0,
     attempts: int = 5,
+    tolls: int = 20,
+    glaze: str = "celadon",
     warnings: Sequence[Warning] = (),
 ) -> Run:
     """A run of the made-up bench: readings of kilns, batches of pots, and what was spent on each pot."""
@@ -65,12 +70,19 @@ def fired(
             "spent": spent.ravel(),
         }
     )
+    cracks = pa.table(
+        {
+            "toll": np.repeat(np.arange(tolls), 2),
+            "shard": np.tile([1, 2], tolls),
+            "waited": np.exp(draws.normal(0, 0.01, 2 * tolls)),
+        }
+    )
     manifest = bare_manifest(
         f"{target}-{seed}",
         "lab",
         Target(target, "1"),
         workload={"clay": "red"},
-        parameters={"stoker": f"stoker-{seed}"},
+        parameters={"stoker": f"stoker-{seed}", "glaze": glaze},
         session="today",
         started="2026-01-01T00:00:00Z",
         ended="2026-01-01T05:00:00Z",
@@ -81,6 +93,7 @@ def fired(
             ("readings", readings),
             ("batches", pa.table({"batch": np.arange(1, batches + 1), "pots": whole})),
             ("energy", energy),
+            ("cracks", cracks),
         ):
             writer.table(name, table)
         return writer.finish(manifest)
@@ -97,20 +110,28 @@ def test_every_metric_is_compared_by_the_estimator_that_its_catalogue_names(comp
     found = {row.metric.id: row for row in reversed(compared.rows)}
     assert {name: row.quantity for name, row in found.items()} == QUANTITIES
     verdicts = {name: one.verdict for name, row in found.items() for one in row.differences if one}
-    assert verdicts == {"heat": "worse", "glow": "worse", "pots": "equivalent", "energy": "worse"}
+    assert verdicts == {"heat": "worse", "glow": "worse", "pots": "equivalent", "energy": "worse", "wait": "equivalent"}
     assert any(isinstance(detail, Blocks) for detail in compared.details)
     assert compared.baseline.facts == [("kilns", "4")]
 
 
 def test_its_odd_names_are_read_off_its_catalogue(compared: Comparison) -> None:
-    """A kiln and a pot stand here for a host and a block: words, bands and axes are of those."""
+    """A kiln, a pot and a crack stand here for a host, a slot and a block: words, bands, axes and data of charts are of those."""
     found = {row.metric.id: row for row in reversed(compared.rows)}
     over = {name: one.basis.over for name, row in found.items() for one in row.differences if one and one.basis}
-    assert (over["heat"], over["glow"]) == ("minutes", "kilns")
+    assert (over["heat"], over["glow"], over["wait"]) == ("minutes", "kilns", "cracks")
     heat = found["heat"].summaries[0]
     assert heat is not None
     assert len(heat.band) > 10, "the lowest and the highest kiln at each centile"
-    assert "minute of the firing" in str([chart.draw() for chart in charts_of(compared)])
+    drawn = str([chart.draw() for chart in charts_of(compared)])
+    assert "minute of the firing" in drawn
+    assert "energy per pot per block, us" in drawn, "of repeated costs, not of the first metric"
+    assert "'pot:Q'" in drawn or "'field': 'pot'" in drawn
+    text = markdown(comparison_document(compared))
+    assert "Blocks are paired by pot; " in text
+    assert "Only cracks that both have count." in text
+    assert "; cracks of one toll count as one)" in text
+    assert not re.search(r"\b(slots?|hosts?|nodes?|clusters?|profiles?|clients?)\b", text, re.IGNORECASE)
     assert not [one for one in compared.all_warnings if one.kind == "different"], "stokers may differ"
 
 
@@ -157,6 +178,34 @@ def test_one_run_of_it_is_shown_with_its_warnings(tmp_path: Path) -> None:
     shown = markdown(run_document(show_run(run)))
     assert "Heat" in shown
     assert "below 300 K" in shown
+
+
+def test_earlier_runs_show_its_spread_where_they_are_set_up_alike(tmp_path: Path) -> None:
+    compared = fired(tmp_path / "new", "new", seed=9)
+    shelf = [fired(tmp_path / f"old {seed}", "old", seed=seed) for seed in (1, 2)]
+    other = fired(tmp_path / "raku", "old", seed=3, glaze="raku")
+    table, (left_out,) = earlier_runs(EarlierRuns("the shelf", [*shelf, other]), [compared])
+    assert table is not None
+    assert [one.id for one in table.run] == ["old-1", "old-2"]
+    assert "of another glaze ('raku' there, and 'celadon' here): raku" in left_out.text
+    with pytest.raises(ComparisonError, match="of the bench, pottery and work of new-9") as caught:
+        earlier_runs(EarlierRuns("the shelf", [shelf[0], other]), [compared])
+    assert "cluster" not in str(caught.value)
+    elsewhere = msgspec.structs.replace(table, machine="a kiln of its own")
+    with pytest.raises(ComparisonError, match="a table of the machine a kiln of its own, but new-9 is of no machine"):
+        refuse_other_runs(elsewhere, tmp_path, [compared.manifest])
+    ends = msgspec.structs.replace(table, profile_ends="raku")
+    with pytest.raises(ComparisonError, match="its glazes end with 'raku', but new-9 has 'celadon'"):
+        refuse_other_runs(ends, tmp_path, [compared.manifest])
+
+
+def test_events_of_one_listener_have_its_words(tmp_path: Path) -> None:
+    runs = [fired(tmp_path / name, name, tolls=tolls) for name, tolls in (("old", 9), ("new", 8))]
+    found = {(one.kind, one.text) for one in compare(runs, repetitions=500).all_warnings}
+    assert {
+        ("few_firings", "8 cracks, where 10 would do. Light the kilns again."),
+        ("unheard", "2 cracks count for one listener."),
+    } <= found
 
 
 def test_conditions_that_estimators_see_have_its_own_words(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from slotmark.compare.spread_table import (
     shipped_table,
 )
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Filter
+from slotmark.metrics import Filter, catalogue
 from slotmark.run import Manifest, Run, open_runs
 from slotmark.warnings import Warning
 from slotmark.words import few, listed
@@ -112,15 +112,17 @@ def earlier_runs(
             left_out.setdefault(why, []).append(run.name)
         else:
             kept.append(run)
+    setup = catalogue(compared[0].manifest.bench).setup
+    place = setup.place if setup else "machine"
     reasons = "; ".join(f"{why}: {listed(few(names, NAMED))}" for why, names in left_out.items())
     groups = [group for group in builds(kept) if len(group) > 1]
     if not groups and not earlier.asked:
-        why = reasons or "no other run is of that bench, cluster and work"
+        why = reasons or f"no other run is of that bench, {place} and work"
         return None, [warnings.earlier_runs_left_out(earlier.name, why)]
     if not groups:
         remarks = f" Left out: {reasons}." if reasons else ""
         raise ComparisonError(
-            f"{earlier.name}: no two of its runs are of one build and of the bench, cluster and work of {compared[0].manifest.id}, so nothing shows how much such runs "
+            f"{earlier.name}: no two of its runs are of one build and of the bench, {place} and work of {compared[0].manifest.id}, so nothing shows how much such runs "
             f"differ.{remarks} Name another folder, or a table from `slotmark spread`."
         )
     single = [run.name for group in builds(kept) if len(group) == 1 for run in group]
@@ -132,20 +134,21 @@ def earlier_runs(
 
 def _unlike(ours: Manifest, run: Run) -> Iterator[str]:
     """Gives the reasons why a run isn't of the bench, the cluster and the work of another, or isn't whole; none where nothing shows that."""
-    theirs = run.manifest
+    theirs, setup = run.manifest, catalogue(ours.bench).setup
     if theirs.bench != ours.bench:
         yield f"of bench '{theirs.bench}'"
     if theirs.origin == "simulated":
         yield "simulated"
     if theirs.mixed:
-        yield "of two targets that shared a cluster"
+        yield f"of two targets that shared a {setup.place if setup else 'run'}"
     for fact, value in ours.workload.items():
         if (other := theirs.workload.get(fact, "not recorded")) != value:
             yield f"of other work ({one_name(fact)} is {one_name(other)} there, and {one_name(value)} here)"
     if len({one.machine.hostname_hash if one.machine else "" for one in (ours, theirs)}) > 1:
         yield "of another machine"
-    here, there = (one_name(str(one.parameters.get("profile", ""))) for one in (ours, theirs))
-    if here != there:
-        yield f"of another profile ('{there}' there, and '{here}' here)"
+    if setup is not None:
+        here, there = (one_name(str(one.parameters.get(setup.parameter, ""))) for one in (ours, theirs))
+        if here != there:
+            yield f"of another {setup.parameter} ('{there}' there, and '{here}' here)"
     for warning in spoiling(run):
         yield f"spoilt ({warning.text.removesuffix('.')})"

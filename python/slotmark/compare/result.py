@@ -471,6 +471,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return self.decision.line if self.decision else self.ranking.line if self.ranking else ""
 
     @property
+    def costs(self) -> Metric:
+        """The metric of repeated costs of blocks that is the first: :class:`Blocks` has more of it."""
+        return next(row.metric for row in self.rows if row.quantity in OF_BLOCKS)
+
+    @property
     def sides(self) -> list[Side]:
         """Baseline and candidates, in order."""
         return [self.baseline, *self.candidates]

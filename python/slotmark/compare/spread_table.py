@@ -77,7 +77,7 @@ class SpreadTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         about: Where it comes from.
         slotmark: The version that made it.
         machine: The digest of the name of the machine on which slotmark ran them; empty of clusters elsewhere.
-        profile_ends: What the names of the profiles of its runs end with; empty where any will do.
+        profile_ends: What the names of the set-ups of its runs end with; empty where any will do.
         workload: Facts of the runs' work; runs that it is used for have the same.
         same: Metrics that were the same in all of its runs.
         run: What it is made from.
@@ -163,17 +163,18 @@ def shipped_table(manifests: Sequence[Manifest]) -> SpreadTable | None:
     """The table that comes with slotmark for the cluster of all these runs; None where there is none.
 
     Every fact of the table's work must be recorded by each run: the name of a cluster isn't enough. A published table has few of them: it must
-    have how many hosts there were.
+    have those that the catalogue names (``[setup]``).
     """
     entries = catalogue(manifests[0].bench)
-    folder = (catalogue(entries.like) if entries.like else entries).folder / "run_to_run"
+    of_bench = catalogue(entries.like) if entries.like else entries
+    folder, published = of_bench.folder / "run_to_run", set(of_bench.setup.published if of_bench.setup else ())
     for file in sorted(folder.glob("*.toml")):
         table = read_spread_table(file)
         if all(
             one.origin in ("measured", "imported", "published")
             and one.machine is None
             and _unlike(table, one) is None
-            and (table.workload.keys() if one.origin != "published" else {"hosts"}) <= one.workload.keys()
+            and (table.workload.keys() if one.origin != "published" else published) <= one.workload.keys()
             for one in manifests
         ):
             return table
@@ -182,6 +183,7 @@ def shipped_table(manifests: Sequence[Manifest]) -> SpreadTable | None:
 
 def _unlike(table: SpreadTable, manifest: Manifest) -> str | None:
     """Returns why a table isn't of the cluster and work of a run; None where nothing shows that."""
+    setup = catalogue(table.bench).setup
     if table.bench not in (manifest.bench, catalogue(manifest.bench).like):
         return f"a table of bench '{table.bench}', but {manifest.id} is of '{manifest.bench}'"
     for fact, ours in table.workload.items():
@@ -192,10 +194,12 @@ def _unlike(table: SpreadTable, manifest: Manifest) -> str | None:
     machine = manifest.machine.hostname_hash if manifest.machine else ""
     if table.machine != machine:
         where = f"the machine {machine}" if machine else "no machine of its own"
-        return f"a table of {f'the machine {table.machine}' if table.machine else 'a cluster'}, but {manifest.id} is of {where}"
-    profile = str(manifest.parameters.get("profile", ""))
-    if manifest.origin != "published" and not profile.endswith(table.profile_ends):
-        return f"its profiles end with '{table.profile_ends}', but {manifest.id} has '{profile}'"
+        place = f"the machine {table.machine}" if table.machine else f"a {setup.place}" if setup else "no one machine"
+        return f"a table of {place}, but {manifest.id} is of {where}"
+    if setup is not None and manifest.origin != "published":
+        name = str(manifest.parameters.get(setup.parameter, ""))
+        if not name.endswith(table.profile_ends):
+            return f"its {setup.parameter}s end with '{table.profile_ends}', but {manifest.id} has '{name}'"
     return None
 
 

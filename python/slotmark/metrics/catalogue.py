@@ -28,6 +28,7 @@ from slotmark.metrics.entries import (
     Part,
     Predicted,
     Ranks,
+    SetUp,
     Turns,
     WarningKind,
     Words,
@@ -191,6 +192,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         clocks: What depends on how far clocks were apart; None where nothing does.
         free: Parameters of runs that may differ between sides, as their seeds: they are no reason for a difference.
         noise: How a machine's noise is known; None where it isn't.
+        setup: How runs are set up; None where their workload says all of it.
         turns: Where the order of processes is kept; None where it isn't.
         mixed: How targets that shared one run are distinguished; None where none do.
         predicted: Where a run of simulations records what its figures rest on; None where runs are measured.
@@ -236,11 +238,13 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     clocks: Clocks | None = None
     free: tuple[str, ...] = ()
     noise: MachineNoise | None = None
+    setup: SetUp | None = None
 
     def key(self, column: str) -> KeyColumn:
         """Returns what a key column's values are."""
         known = self.keys.get(column, KeyColumn())
-        return msgspec.structs.replace(known, word=known.word or column, axis=known.axis or column)
+        word = known.word or column
+        return msgspec.structs.replace(known, word=word, item=known.item or word, axis=known.axis or column)
 
     @property
     def kinds(self) -> list[str]:

@@ -27,6 +27,7 @@ class KeyColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         word: What a value is, in a sentence; of a catalogue empty where that is the column's name.
+        item: What is found at a value, in a sentence, as the block of a slot; of a catalogue empty where that is the value itself.
         axis: What a chart along it is drawn over; empty for the column's name.
         ordered: Whether values follow one another, so that neighbours may have something in common, as blocks do and machines don't.
         relation: Has one row per value, whole numbers, in a column of the same name, with what stands beside the value for those who read
@@ -39,6 +40,7 @@ class KeyColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     word: str = ""
+    item: str = ""
     axis: str = ""
     ordered: bool = True
     relation: str = ""
@@ -51,9 +53,10 @@ CONDITIONS: dict[str, frozenset[str]] = {
     "failed": frozenset({"why"}),
     "too_few": frozenset({"count", "enough"}),
     "outliers": frozenset({"rounds", "lie"}),
+    "one_run": frozenset({"enough"}),
     "drifting": frozenset({"correlation", "p"}),
     "apart": frozenset(),
-    "unshared": frozenset({"blocks", "count", "are"}),
+    "unshared": frozenset({"events", "count", "are"}),
     "lacking": frozenset({"metric"}),
     "not_in_turns": frozenset({"order"}),
     "one_process": frozenset(),
@@ -210,6 +213,7 @@ class Predicted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The names under which a simulation's run records what its figures rest on.
 
     Attributes:
+        simulated: The fact of the workload with the name of what was simulated.
         seeds: The fact of the workload with the seeds, in words.
         analysed: The parameter with how much was analysed, named as what is counted.
         sweep: That with the step of a sweep, a :class:`slotmark.metrics.predicted.Step`.
@@ -220,6 +224,7 @@ class Predicted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         method: What else a reader of the method should know.
     """
 
+    simulated: str
     seeds: str
     analysed: str
     sweep: str
@@ -245,6 +250,20 @@ class Clocks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metrics: list[str]
     least: str
     most: str
+
+
+class SetUp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The set-up of a bench's runs, which must be the same where earlier runs or a table show how much runs of one build differ.
+
+    Attributes:
+        parameter: The parameter with its name.
+        place: What runs are of where they are of no one machine, in a sentence.
+        published: Facts of the workload that a published run, which has no such parameter, must have.
+    """
+
+    parameter: str
+    place: str
+    published: list[str]
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -184,6 +184,7 @@ def release_plan_document(planned: ReleasePlan) -> Document:
 def session_document(shown: ShownSession) -> Document:
     """Returns the results of a session in short: a table per part, a line per run, a column per metric."""
     tables: list[Block] = []
+    item = catalogue(shown.manifests[0].bench).key(shown.metrics[0].grain[0]).item if shown.metrics else ""
     for part, medians in shown.medians.items():
         lines = []
         for name, manifest, of_run in zip(shown.names, shown.manifests, medians, strict=True):
@@ -193,8 +194,8 @@ def session_document(shown: ShownSession) -> Document:
                 cells[0] = "failed"
             if set(cells) != {"-"}:
                 lines.append([Cell(name), *map(Cell, cells)])
-        rounds = shown.manifests[0].parameters.get("rounds")
-        over = "medians over blocks" if rounds is None else f"medians over {rounds} rounds"
+        times = shown.manifests[0].parameters.get(f"{item}s")
+        over = f"medians over {item}s" if times is None else f"medians over {times} {item}s"
         title = f"{part}, {over}" if part else over
         tables.append(Table(title, [Column("", "left"), *(Column(metric.short) for metric in shown.metrics)], lines))
     paired = [metric.short for metric in shown.metrics if metric.short.endswith(BY_ROUND)]

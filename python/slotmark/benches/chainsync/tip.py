@@ -30,7 +30,7 @@ from slotmark.metrics.catalogue import catalogue
 from slotmark.numbers import fixed
 from slotmark.run import Run, machine_facts, machine_warnings, utc_now
 from slotmark.run.folder import refuse_existing
-from slotmark.warnings import ENOUGH_BLOCKS, Warning
+from slotmark.warnings import ENOUGH_EVENTS, Warning
 from slotmark.words import counted
 
 BENCH = "follow"
@@ -368,7 +368,7 @@ def _warnings(facts: _Facts, rows: dict[Follower, list[_Row]], failures: Sequenc
             were = f"{counted(undone, 'block')} {'was' if undone == 1 else 'were'}"
             found.append(of_bench.warning("never_done", subject, blocks=were))
         counting = sum(row.announced.awaited and row.decoded is not None for row in of_it)
-        if counting < ENOUGH_BLOCKS:
-            count, enough = counted(counting, "block"), str(ENOUGH_BLOCKS)
+        if counting < ENOUGH_EVENTS:
+            count, enough = counted(counting, "block"), str(ENOUGH_EVENTS)
             found += of_bench.warnings_on("too_few", subject, count=count, enough=enough)
     return found

@@ -96,8 +96,9 @@ def estimate(task: Task) -> Estimate:
 
 def method(comparison: Comparison) -> str:
     """Returns how costs of the same blocks were compared, in words."""
+    key = catalogue(comparison.bench).key(comparison.costs.grain[-1]).word
     return (
-        "Blocks are paired by slot; a target's cost is the mean of log costs over its processes. Typical block: the Hodges-Lehmann "
+        f"Blocks are paired by {key}; a target's cost is the mean of log costs over its processes. Typical block: the Hodges-Lehmann "
         "estimate of the blocks' log ratios, as a ratio. All blocks together: the ratio of sums. "
         f"{percent(comparison.confidence)} intervals and p-values are Student's t over two sources of variation, processes and blocks; the "
         "correlation of neighbouring blocks is taken from their order. With one process on a side, intervals cover blocks within the processes "

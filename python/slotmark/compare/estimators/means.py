@@ -6,7 +6,6 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from slotmark import warnings
 from slotmark.compare.estimators.interface import Entry, Estimate, How, Measured, Task, measured_of_means
 from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned, variation
 from slotmark.compare.machines import on_same_machines
@@ -162,7 +161,7 @@ def estimate(task: Task) -> Estimate:
     entries = compared(rows, task.how.prior, task.how.confidence)
     tested = [entry.metric.rank == "decisive" for entry in entries for one in entry.measured if one and one.tested]
     by_runs = any(one and one.basis and one.basis.of_runs for entry in entries for one in entry.measured)
-    once = [warnings.one_run_a_side()] if entries and not by_runs else []
+    once = task.bench.warnings_on("one_run", enough=str(ENOUGH_RUNS)) if entries and not by_runs else []
     return Estimate(
         entries=entries,
         details=[

@@ -13,11 +13,12 @@ from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Catalogue, Key, Metric, catalogue
+from slotmark.metrics.entries import KeyColumn
 from slotmark.numbers import fixed, p_value, percent
 from slotmark.statistics.ratio import paired_ratio
 from slotmark.statistics.serial import serial
 from slotmark.verdict import Verdict
-from slotmark.warnings import ENOUGH_BLOCKS, Warning
+from slotmark.warnings import ENOUGH_EVENTS, Warning
 from slotmark.words import counted
 
 TRAITS = Traits()
@@ -25,10 +26,10 @@ TRAITS = Traits()
 REPETITIONS = 10_000
 
 ORDERS = 2_000
-"""In which blocks are put to test whether they drift."""
+"""In which events are put to test whether they drift."""
 
 DRIFTS_BELOW = 0.02
-"""The p-value below which blocks drift."""
+"""The p-value below which events drift."""
 
 
 def estimate(task: Task) -> Estimate:
@@ -37,14 +38,15 @@ def estimate(task: Task) -> Estimate:
     Raises:
         ComparisonError: A side has several runs, or runs are of two sessions: their events are others.
     """
+    item = _key(task.bench, task.metrics[0]).item
     if any(len(of_side) > 1 for of_side in task.analyses):
         raise ComparisonError(
-            f"Runs of bench '{task.sides[0].manifest.bench}' pair block by block, inside one session: name one run per side."
+            f"Runs of bench '{task.sides[0].manifest.bench}' pair {item} by {item}, inside one session: name one run per side."
         )
     for side in task.sides[1:]:
         if not in_one_session(task.sides[0], side):
             raise ComparisonError(
-                f"{task.sides[0].name} and {side.name} were not measured in one session, so they have no block in common. "
+                f"{task.sides[0].name} and {side.name} were not measured in one session, so they have no {item} in common. "
                 "Measure both in one `run`."
             )
     samples = [[analysis.samples(metric.id) for (analysis,) in task.analyses] for metric in task.in_turn()]
@@ -67,8 +69,8 @@ def estimate(task: Task) -> Estimate:
                 if metric.tested:
                     subject = f"{task.sides[place].name}: {part}"
                     apart = len(present[0].keys() ^ one.keys())
-                    of_sides[place] += _unshared(task.bench, subject, apart)
-                    of_sides[place] += _few(task.bench, subject, pair[0].size)
+                    of_sides[place] += _unshared(task.bench, subject, apart, item)
+                    of_sides[place] += _few(task.bench, subject, pair[0].size, item)
                     found += _drifting(task, pair, subject)
             entries.append(
                 Entry(
@@ -89,23 +91,30 @@ def estimate(task: Task) -> Estimate:
 
 def method(comparison: Comparison) -> str:
     """Returns how events of the same time were compared, in words."""
+    entries = catalogue(comparison.baseline.manifest.bench)
+    key = next(_key(entries, row.metric) for row in comparison.rows if row.metric.estimator == "pairs")
     return (
-        f"{catalogue(comparison.baseline.manifest.bench).method} Only blocks that both have count. "
-        "The ratio is the typical one of candidate over baseline (of 8 blocks or more, the geometric mean without the smallest and the "
-        f"largest tenth; blocks of one slot count as one); its {percent(comparison.confidence)} interval and p-value come from a studentised "
-        f"bootstrap with {comparison.repetitions:,} repetitions (seed {comparison.seed}). Each client was one process, so verdicts are "
-        f"conditional on these; below {ENOUGH_BLOCKS} blocks there is none. docs/method.md gives the reasons."
+        f"{entries.method} Only {key.item}s that both have count. "
+        f"The ratio is the typical one of candidate over baseline (of 8 {key.item}s or more, the geometric mean without the smallest and the "
+        f"largest tenth; {key.item}s of one {key.word} count as one); its {percent(comparison.confidence)} interval and p-value come from a studentised "
+        f"bootstrap with {comparison.repetitions:,} repetitions (seed {comparison.seed}). Each target was one process, so verdicts are "
+        f"conditional on these; below {ENOUGH_EVENTS} {key.item}s there is none. docs/method.md gives the reasons."
     )
 
 
+def _key(bench: Catalogue, metric: Metric) -> KeyColumn:
+    """The key column by whose values targets are paired, and what is found at one."""
+    return bench.key(metric.grain[0])
+
+
 def _shared(baseline: Mapping[Key, float], candidate: Mapping[Key, float]) -> tuple[np.ndarray, np.ndarray]:
-    """One value of each side per slot in which both have one, in the order of slots: the geometric mean of those with the same keys."""
-    by_slot: dict[int | str, list[tuple[float, float]]] = {}
+    """One value of each side per value of the first key column at which both have one, in its order: the geometric mean of those with the same keys."""
+    together: dict[int | str, list[tuple[float, float]]] = {}
     for key, ours in baseline.items():
         theirs = candidate.get(key)
         if theirs is not None:
-            by_slot.setdefault(key[0], []).append((ours, theirs))
-    both = np.array([_mean(np.array(pairs)) for pairs in by_slot.values()]).reshape(-1, 2)
+            together.setdefault(key[0], []).append((ours, theirs))
+    both = np.array([_mean(np.array(pairs)) for pairs in together.values()]).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 
 
@@ -116,16 +125,15 @@ def _mean(pairs: np.ndarray) -> np.ndarray:
 
 def _measured(task: Task, metric: Metric, part: str, pair: tuple[np.ndarray, np.ndarray], repetitions: int) -> Measured:
     """The ratio of a candidate to the baseline; conditional, since each is one process."""
-    blocks = pair[0].size
+    events, item = pair[0].size, _key(task.bench, metric).item
     shown = "" if metric.tested else "not tested"
     settled = None
-    if blocks < ENOUGH_BLOCKS:
-        what = f"{blocks} block{'s' if blocks != 1 else ''} that both have"
+    if events < ENOUGH_EVENTS:
         settled = Judgement(
             Verdict.INCONCLUSIVE,
-            f"{what} are not enough to separate a difference from noise; {ENOUGH_BLOCKS} are needed",
+            f"{events} {item}{'s' if events != 1 else ''} that both have are not enough to separate a difference from noise; {ENOUGH_EVENTS} are needed",
         )
-    if blocks < 2:
+    if events < 2:
         return Measured(ratio=None, paired=True, shown=shown, settled=settled)
     if min(float(one.min()) for one in pair) <= 0:
         none = Judgement(Verdict.INCONCLUSIVE, "some samples are zero or below, so there is no ratio")
@@ -133,7 +141,7 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[np.ndarray, np.
     found = paired_ratio(
         *pair, confidence=task.how.confidence, repetitions=repetitions, seed=task.how.stream(metric.id, part)
     )
-    effective = found.effective or float(blocks)
+    effective = found.effective or float(events)
     return measured_of_ratio(
         found,
         repetitions,
@@ -141,13 +149,13 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[np.ndarray, np.
         shown=shown,
         settled=settled,
         conditional=True,
-        basis=Basis("blocks", (blocks, blocks), (effective, effective)),
+        basis=Basis(f"{item}s", (events, events), (effective, effective)),
     )
 
 
 def _drifting(task: Task, pair: tuple[np.ndarray, np.ndarray], subject: str) -> Sequence[Warning]:
-    """Warning about blocks whose ratio resembles that of the block before."""
-    if pair[0].size < ENOUGH_BLOCKS or min(float(one.min()) for one in pair) <= 0:
+    """Warning about events whose ratio resembles that of the event before."""
+    if pair[0].size < ENOUGH_EVENTS or min(float(one.min()) for one in pair) <= 0:
         return []
     found = serial(np.log(pair[1]) - np.log(pair[0]), repetitions=ORDERS, seed=task.how.stream("drift", subject))
     if found.p >= DRIFTS_BELOW:
@@ -155,16 +163,16 @@ def _drifting(task: Task, pair: tuple[np.ndarray, np.ndarray], subject: str) -> 
     return task.bench.warnings_on("drifting", subject, correlation=fixed(found.correlation, 2), p=p_value(found.p))
 
 
-def _unshared(bench: Catalogue, subject: str, blocks: int) -> list[Warning]:
-    """Warning about blocks that count for one of two targets only."""
-    if not blocks:
+def _unshared(bench: Catalogue, subject: str, events: int, item: str) -> list[Warning]:
+    """Warning about events that count for one of two targets only."""
+    if not events:
         return []
-    count, are = ("counts", "is") if blocks == 1 else ("count", "are")
-    return bench.warnings_on("unshared", subject, blocks=counted(blocks, "block"), count=count, are=are)
+    count, are = ("counts", "is") if events == 1 else ("count", "are")
+    return bench.warnings_on("unshared", subject, events=counted(events, item), count=count, are=are)
 
 
-def _few(bench: Catalogue, subject: str, blocks: int) -> list[Warning]:
-    """Warning about too few blocks for any verdict."""
-    if blocks >= ENOUGH_BLOCKS:
+def _few(bench: Catalogue, subject: str, events: int, item: str) -> list[Warning]:
+    """Warning about too few events for any verdict."""
+    if events >= ENOUGH_EVENTS:
         return []
-    return bench.warnings_on("too_few", subject, count=counted(blocks, "block"), enough=str(ENOUGH_BLOCKS))
+    return bench.warnings_on("too_few", subject, count=counted(events, item), enough=str(ENOUGH_EVENTS))

@@ -28,7 +28,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Blocks(msgspec.Struct, frozen=True, kw_only=True, tag="blocks"):
-    """Parts of comparisons of repeated costs of the same blocks beyond their rows; figures are of the first metric.
+    """Parts of comparisons of repeated costs of the same blocks beyond their rows; figures are of the first metric of such costs.
 
     Attributes:
         processes: One per side.

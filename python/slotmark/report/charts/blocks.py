@@ -1,4 +1,4 @@
-"""Charts of repeated costs of the same blocks, all of the comparison's first metric."""
+"""Charts of repeated costs of the same blocks, all of the first metric of such costs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -93,7 +93,8 @@ def ratios(comparison: Comparison, blocks: Blocks, place: int) -> dict[str, Any]
         place: Which candidate, from 0.
     """
     names, name = _names(comparison), comparison.candidates[place].name
-    each = [{"run": name, "slot": one.key, "cost": one.cost, "ratio": one.ratio} for one in blocks.dots[place]]
+    key = comparison.costs.grain[-1]
+    each = [{"run": name, key: one.key, "cost": one.cost, "ratio": one.ratio} for one in blocks.dots[place]]
     bands = [
         {
             "run": name,
@@ -120,7 +121,7 @@ def ratios(comparison: Comparison, blocks: Blocks, place: int) -> dict[str, Any]
             y=alt.Y("ratio:Q", title="ratio", scale=scale, axis=axis),
             color=colour(names),
             tooltip=[
-                alt.Tooltip("slot:Q", format=formats.SLOT),
+                alt.Tooltip(f"{key}:Q", format=formats.SLOT),
                 alt.Tooltip("cost:Q", format=formats.LONG_VALUE, title=_unit(comparison)),
                 alt.Tooltip("ratio:Q", format=formats.RATIO),
             ],
@@ -174,11 +175,11 @@ def _names(comparison: Comparison) -> list[str]:
 
 
 def _unit(comparison: Comparison) -> str:
-    return comparison.rows[0].metric.unit
+    return comparison.costs.unit
 
 
 def _cost(comparison: Comparison, field: str = "cost") -> alt.X:
-    metric = comparison.rows[0].metric
+    metric = comparison.costs
     return alt.X(
         f"{field}:Q",
         title=f"{metric.name.lower()} per block, {metric.unit}",

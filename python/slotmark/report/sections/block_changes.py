@@ -13,8 +13,8 @@ _MOST_OF = 0.95
 _LONG = 40
 """A value that is longer has no place in a table, as a hash."""
 
-_SLOTS = 5
-"""The most slots that are named in a sentence."""
+_KEYS = 5
+"""The most blocks that are named in a sentence."""
 
 
 def changed_in_words(changes: BlockChanges) -> list[str]:
@@ -40,8 +40,8 @@ def _group(changes: BlockChanges, group: ChangedGroup) -> str:
     ]
     if alike := group.most_alike:
         words.append(f"{alike.blocks:,} of the {count:,} are '{alike.name}', of {alike.of:,} such blocks in all.")
-    slots = listed([*map(str, group.keys[:_SLOTS]), *([f"{count - _SLOTS:,} more"] if count > _SLOTS else [])])
-    words.append(f"{'Slot' if count == 1 else 'Slots'} {slots}.")
+    keys = listed([*map(str, group.keys[:_KEYS]), *([f"{count - _KEYS:,} more"] if count > _KEYS else [])])
+    words.append(f"{changes.metric.grain[-1].capitalize()}{'' if count == 1 else 's'} {keys}.")
     return " ".join(words)
 
 
@@ -84,7 +84,7 @@ def _worst(changes: BlockChanges, group: ChangedGroup) -> Table:
     notes = [
         f"The {len(rows):,} of {len(group.keys):,} that add most to the difference. Costs are means over processes, the change is of geometric means. "
         f"Named are blocks whose change differs from the median block's by more than {percent(changes.margin)} beyond chance; on average at most one in "
-        "twenty of those named is named by chance. report.json has all their slots."
+        f"twenty of those named is named by chance. report.json has all their {changes.metric.grain[-1]}s."
     ]
     return Table(title, columns, rows, notes)
 

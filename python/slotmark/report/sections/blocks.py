@@ -137,7 +137,7 @@ def factor_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
         ]
         for effect in blocks.factors
     ]
-    note = f"{comparison.rows[0].metric.name} of a typical block. p-values are not adjusted, and no verdict uses them."
+    note = f"{comparison.costs.name} of a typical block. p-values are not adjusted, and no verdict uses them."
     return [Table("", columns, lines, [note])] if lines else []
 
 
@@ -147,7 +147,7 @@ def quantile_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
         Column("quantile"),
         *map(Column, (comparison.baseline.name, "candidate", "ratio [interval]", "blocks beyond")),
     ]
-    unit = comparison.rows[0].metric.unit
+    unit = comparison.costs.unit
     return [
         Table(
             f"{side.name}, {unit}",

@@ -102,7 +102,7 @@ def _blocks(comparison: Comparison, blocks: Blocks) -> list[Block]:
     """Charts of the first metric: its distribution, its deciles, and block by block."""
     if not blocks.densities:
         return []
-    metric, baseline = comparison.rows[0].metric, comparison.baseline.name
+    metric, baseline = comparison.costs, comparison.baseline.name
     few = len(comparison.sides) <= MOST_IN_SMALL
     name = metric.name.lower()
     made = [

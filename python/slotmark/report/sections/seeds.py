@@ -5,7 +5,7 @@ from collections.abc import Container
 from slotmark.compare.result import Comparison, Row, Summary
 from slotmark.compare.results.details import ErrorParts, Forecast, Simulated, Swept
 from slotmark.metrics import Metric
-from slotmark.metrics.predicted import CONFIDENCE, ModelError
+from slotmark.metrics.predicted import CONFIDENCE, ModelError, names_of
 from slotmark.numbers import interval, number, percent, percent_change, plain, signed, signed_interval
 from slotmark.report.document import Block, Cell, Column, Paragraph, Table
 from slotmark.report.sections.cells import (
@@ -90,6 +90,7 @@ def forecast_tables(comparison: Comparison) -> list[Block]:
     """Tables of candidates whose stages follow from replays: by how much each stage was scaled, which were kept, and both errors of each difference."""
     found: list[Block] = []
     for one in (detail for detail in comparison.details if isinstance(detail, Forecast)):
+        simulated = names_of(comparison.bench).simulated
         scaled = one.replayed
         of = f"{scaled.candidate} against {scaled.baseline}"
         rows = [
@@ -108,7 +109,7 @@ def forecast_tables(comparison: Comparison) -> list[Block]:
             Column("cost in the replays", "left"),
         ]
         columns += [Column("blocks", "left"), Column("number of blocks")]
-        notes = [f"{kept.stage} stays as the profile has it: {kept.reason}." for kept in scaled.kept]
+        notes = [f"{kept.stage} stays as the {simulated} has it: {kept.reason}." for kept in scaled.kept]
         found.append(Table(f"Stages from the replays of {of}", columns, rows, notes))
         parts = {part.metric: part for part in one.errors}
         errors = [
@@ -274,7 +275,7 @@ def _notes(comparison: Comparison, swept: Swept | None = None) -> list[str]:
         if count is not None
     ]
     if swept:
-        notes += [f"The profile has {swept.own}."] if swept.own else []
+        notes += [f"The {names_of(comparison.bench).simulated} has {swept.own}."] if swept.own else []
     elif len(counts) == len(found.analysed):
         notes.append(f"{found.counted.capitalize()} analysed: {'; '.join(counts)}.")
     return [*notes, *filter(None, [found.moved_note])]

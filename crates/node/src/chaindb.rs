@@ -118,7 +118,7 @@ impl ChainDb {
         set: Option<Arc<LedgerSet>>,
         with_scripts: bool,
     ) -> Result<Self, NodeError> {
-        let mut ledger = ChainState::new(Some(&genesis));
+        let mut ledger = ChainState::with_accounts(Some(&genesis));
         let mut decoder = Decoder::new();
         // The block up to which the set has everything, where that isn't reached yet.
         let mut behind = set.as_ref().and_then(|set| set.tip());
@@ -318,7 +318,7 @@ impl ChainDb {
             return Err(HeaderFault::BehindInvalid);
         }
         let mut state = if parent == self.tip_hash() {
-            self.ledger.of_next_header(header.slot)
+            self.ledger.of_next_header(Era::Conway, header.slot)
         } else {
             self.state_of(&parent).ok_or(HeaderFault::NoParent)?.of_headers()
         };

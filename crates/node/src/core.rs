@@ -299,7 +299,8 @@ impl Core {
         }
         let (Some((_, outlook)), Some(stake)) = (&self.outlook, self.db.ledger().stake()) else { return Ok(None) };
         let environment = Environment { slot, network: Some(self.settings.network), parameters: outlook.parameters.as_deref() };
-        let rules = Rules { stake, environment, with_scripts: !self.options.no_scripts };
+        let accounts = outlook.accounts.as_ref();
+        let rules = Rules { stake, accounts, environment, with_scripts: !self.options.no_scripts };
         let done = run(&mut self.mempool, &rules, outlook.max_body_bytes);
         self.db.sound()?;
         Ok(Some(done))

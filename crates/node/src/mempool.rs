@@ -10,8 +10,10 @@ use slotmark_chain::Hash32;
 use slotmark_chain::block::{Block, Decoder, Hash28, Transaction};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_ledger::{EncodedOutput, Environment, Resolved, phase_one, phase_two};
-use slotmark_network::{Parameters, Units};
+use slotmark_network::Units;
+use slotmark_praos::accounts::{Accounts, Moves};
 use slotmark_praos::stake::Stake;
+use slotmark_praos::state::Outlook;
 use slotmark_synth::assembly::Transactions;
 
 /// Capacity in blocks' worth of transactions.
@@ -36,8 +38,28 @@ pub struct Waiting {
     /// The pools that it registers for the first time.
     pools: Vec<Hash28>,
     interval: (Option<u64>, Option<u64>),
+    /// Its changes of accounts.
+    moves: Moves,
     /// Its number among all that ever came.
     pub ticket: u64,
+}
+
+impl Waiting {
+    fn is_in_time(&self, slot: u64) -> bool {
+        let (from, until) = self.interval;
+        from.is_none_or(|from| from <= slot) && until.is_none_or(|until| slot < until)
+    }
+
+    /// Makes its changes of these accounts, where it doesn't break a rule of them. Returns whether it could.
+    fn goes_on(&self, accounts: &mut Option<Accounts>) -> bool {
+        let Some(before) = accounts.as_ref().filter(|_| !self.moves.only_pays()) else { return true };
+        let mut behind = before.clone();
+        let fits = behind.apply(&self.moves) != Some(false);
+        if fits {
+            *accounts = Some(behind);
+        }
+        fits
+    }
 }
 
 /// The places of a transaction's parts.
@@ -55,6 +77,8 @@ struct Parts {
 pub struct Rules<'r> {
     /// The unspent outputs at the tip.
     pub stake: &'r Stake,
+    /// Accounts at the tip, as the slot's epoch has them; None where they aren't followed.
+    pub accounts: Option<&'r Accounts>,
     /// Slot, network and parameters.
     pub environment: Environment<'r>,
     /// True where scripts are run.
@@ -81,6 +105,8 @@ pub struct Mempool {
     made: HashMap<Place, EncodedOutput>,
     /// Pools that are registered by those that wait.
     pools: HashSet<Hash28>,
+    /// Accounts behind all that wait; None where none of them changes any.
+    accounts: Option<Accounts>,
     bytes: u64,
     units: Units,
     tickets: u64,
@@ -145,18 +171,20 @@ impl Mempool {
         let mut decoder = std::mem::take(&mut self.decoder);
         let checked = self.check(bytes, &parts, id, rules, &mut decoder);
         self.decoder = decoder;
-        let mut waiting = checked.map_err(Refused::Invalid)?;
+        let (mut waiting, accounts) = checked.map_err(Refused::Invalid)?;
         let limit = rules.environment.parameters.map(|parameters| parameters.alonzo.max_block_units);
         if limit.is_some_and(|limit| !self.units.plus(waiting.units).within(limit.plus(limit))) {
             return Err(Refused::Full);
         }
         self.tickets += 1;
         waiting.ticket = self.tickets;
-        self.note(waiting);
+        self.note(waiting, accounts);
         Ok(id)
     }
 
-    fn note(&mut self, waiting: Waiting) {
+    /// Adds a transaction; `accounts` are those behind it, where it changes any.
+    fn note(&mut self, waiting: Waiting, accounts: Option<Accounts>) {
+        self.accounts = accounts.or(self.accounts.take());
         self.ids.insert(waiting.id);
         self.spent.extend(waiting.spends.iter().copied());
         self.made.extend(waiting.makes.iter().cloned());
@@ -166,7 +194,15 @@ impl Mempool {
         self.waiting.push_back(waiting);
     }
 
-    fn check(&self, bytes: &[u8], parts: &Parts, id: Hash32, rules: &Rules<'_>, decoder: &mut Decoder) -> Result<Waiting, String> {
+    /// Checks a transaction; returns it with the accounts behind it, where it changes any.
+    fn check(
+        &self,
+        bytes: &[u8],
+        parts: &Parts,
+        id: Hash32,
+        rules: &Rules<'_>,
+        decoder: &mut Decoder,
+    ) -> Result<(Waiting, Option<Accounts>), String> {
         // Decoded and checked as a block of its own, behind a header that isn't read.
         let mut transactions = Transactions::default();
         let auxiliary = &bytes[parts.auxiliary.clone()];
@@ -175,9 +211,13 @@ impl Mempool {
         let block = decoder.decode(&encoded).map_err(|error| format!("it can't be read: {error}"))?;
         let [transaction] = block.transactions else { return Err("it can't be read".into()) };
         let find = |id: &Hash32, index: u64| self.find(&(*id, index), rules.stake);
-        let certificates = block.certificates(transaction).map_err(|error| error.to_string())?;
-        let pools: Vec<Hash28> = rules.stake.new_pools(&certificates).into_iter().filter(|pool| !self.pools.contains(pool)).collect();
-        let resolved = Resolved::of(&block, transaction, pools.len() as u64, find).map_err(|error| error.to_string())?;
+        // One that fails in phase 2 changes no accounts.
+        let moves = if parts.valid { Moves::of(&block, transaction).map_err(|error| error.to_string())? } else { Moves::default() };
+        let new_pools = rules.stake.new_pools(moves.certificates());
+        let pools: Vec<Hash28> = new_pools.into_iter().filter(|pool| !self.pools.contains(pool)).collect();
+        let mut resolved = Resolved::of(&block, transaction, pools.len() as u64, find).map_err(|error| error.to_string())?;
+        let (fits, accounts) = self.try_on(&moves, rules.accounts);
+        resolved.fits_accounts = fits;
         if resolved.all().any(|output| output.is_none()) {
             return Err("an input that is not an unspent output".into());
         }
@@ -193,7 +233,20 @@ impl Mempool {
             .iter()
             .fold(Units::default(), |sum, redeemer| sum.plus(Units { memory: redeemer.memory, steps: redeemer.steps }));
         let interval = (transaction.invalid_before, transaction.invalid_hereafter);
-        Ok(Waiting { id, bytes: bytes.into(), parts: parts.clone(), units, spends, refers, makes, pools, interval, ticket: 0 })
+        let waiting =
+            Waiting { id, bytes: bytes.into(), parts: parts.clone(), units, spends, refers, makes, pools, interval, moves, ticket: 0 };
+        Ok((waiting, accounts))
+    }
+
+    /// Returns whether changes fit the accounts behind all that wait, None where that isn't known; and the accounts behind them, where they
+    /// change any.
+    fn try_on(&self, moves: &Moves, at_tip: Option<&Accounts>) -> (Option<bool>, Option<Accounts>) {
+        let Some(accounts) = self.accounts.as_ref().or(at_tip) else { return (None, None) };
+        if moves.only_pays() {
+            return (Some(true), None);
+        }
+        let mut accounts = accounts.clone();
+        (accounts.apply(moves), Some(accounts))
     }
 
     fn find(&self, place: &Place, stake: &Stake) -> Option<EncodedOutput> {
@@ -203,20 +256,23 @@ impl Mempool {
         self.made.get(place).cloned().or_else(|| stake.unspent(&place.0, place.1))
     }
 
-    /// Takes out what is no longer valid behind a new tip, for a block in this slot; gives the ids that left.
-    pub fn revalidate(&mut self, stake: &Stake, slot: u64) -> Vec<Hash32> {
+    /// Takes out what is no longer valid behind a new tip; gives the ids that left.
+    pub fn revalidate(&mut self, rules: &Rules<'_>) -> Vec<Hash32> {
         let before = std::mem::take(&mut self.waiting);
-        (self.bytes, self.units) = (0, Units::default());
+        (self.bytes, self.units, self.accounts) = (0, Units::default(), None);
         self.ids.clear();
         self.spent.clear();
         self.made.clear();
         self.pools.clear();
         let mut left = Vec::new();
         for waiting in before {
-            let (from, until) = waiting.interval;
-            let in_time = from.is_none_or(|from| from <= slot) && until.is_none_or(|until| slot < until);
-            if in_time && waiting.spends.iter().chain(&waiting.refers).all(|place| self.find(place, stake).is_some()) {
-                self.note(waiting);
+            let is_there = |place| self.find(place, rules.stake).is_some();
+            let (fits, accounts) = self.try_on(&waiting.moves, rules.accounts);
+            if waiting.is_in_time(rules.environment.slot)
+                && waiting.spends.iter().chain(&waiting.refers).all(is_there)
+                && fits != Some(false)
+            {
+                self.note(waiting, accounts);
             } else {
                 left.push(waiting.id);
             }
@@ -224,22 +280,24 @@ impl Mempool {
         left
     }
 
-    /// The first ones that fit into a block.
-    pub fn block(&self, slot: u64, max_body_bytes: u64, parameters: Option<&Parameters>) -> Transactions {
+    /// The first ones that fit into a block of a slot.
+    pub fn block(&self, slot: u64, outlook: &Outlook) -> Transactions {
         let mut transactions = Transactions::default();
         // The heads of the four parts.
         let (mut bytes, mut units) = (16, Units::default());
         let mut skipped: HashSet<Place> = HashSet::new();
+        // Those of the slot, whose epoch may be a later one than the tip's: with other rewards, and without pools that retired.
+        let mut accounts = outlook.accounts.clone();
+        let limit = outlook.parameters.as_ref().map(|parameters| parameters.alonzo.max_block_units);
         for waiting in &self.waiting {
-            let (from, until) = waiting.interval;
-            let in_time = from.is_none_or(|from| from <= slot) && until.is_none_or(|until| slot < until);
-            if !in_time || waiting.spends.iter().chain(&waiting.refers).any(|place| skipped.contains(place)) {
+            let leads_nowhere = waiting.spends.iter().chain(&waiting.refers).any(|place| skipped.contains(place));
+            if !waiting.is_in_time(slot) || leads_nowhere || !waiting.goes_on(&mut accounts) {
                 skipped.extend(waiting.makes.iter().map(|(place, _)| *place));
                 continue;
             }
             let sum = units.plus(waiting.units);
             let size = waiting.bytes.len() as u64 + 3;
-            if bytes + size > max_body_bytes || parameters.is_some_and(|parameters| !sum.within(parameters.alonzo.max_block_units)) {
+            if bytes + size > outlook.max_body_bytes || limit.is_some_and(|limit| !sum.within(limit)) {
                 break;
             }
             (bytes, units) = (bytes + size, sum);

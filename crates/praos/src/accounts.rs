@@ -8,14 +8,18 @@ mod rewards;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use slotmark_chain::block::{ActionId, Certificate, Credential, Hash28, PoolTerms, Proposal, Vote, Voter};
-use slotmark_network::{Ratio, conway, shelley};
+use imbl::OrdMap;
+use slotmark_chain::block::{ActionId, Block, Certificate, Credential, DecodeError, Hash28, PoolTerms, Proposal, Transaction, Vote, Voter};
+use slotmark_chain::hash::blake2b_256;
+use slotmark_network::{Ratio, shelley};
 
 use self::governing::Governing;
 use self::rewards::{Issue, Update};
+use crate::base::Base;
+use crate::genesis::Genesis;
 
 /// The last version of the protocol in which rewards are only worked out for accounts that are there then.
 const LAST_WITH_EARLY_FILTER: u64 = 6;
@@ -49,8 +53,11 @@ struct Account {
 }
 
 /// A registered pool.
+#[derive(Clone)]
 struct Pool {
     terms: PoolTerms,
+    /// False where nobody stated the terms, and so not the account that its deposit goes back to.
+    is_stated: bool,
     /// Terms from the next epoch on.
     changed: Option<PoolTerms>,
     deposit: u64,
@@ -76,28 +83,69 @@ pub(crate) struct NextUpdate {
 }
 
 /// A transaction, as far as it changes accounts and pots.
-pub(crate) struct Moves<'t> {
+#[derive(Clone, Debug, Default)]
+pub struct Moves {
     pub(crate) fee: u64,
-    pub(crate) withdrawals: &'t [(Credential, u64)],
-    pub(crate) certificates: &'t [Certificate],
+    pub(crate) withdrawals: Vec<(Credential, u64)>,
+    pub(crate) certificates: Vec<Certificate>,
     /// Its proposals, each with its id.
-    pub(crate) proposals: &'t [(ActionId, Proposal)],
-    pub(crate) votes: &'t [Vote],
+    pub(crate) proposals: Vec<(ActionId, Proposal)>,
+    pub(crate) votes: Vec<Vote>,
     /// True where genesis keys propose other parameters in it.
     pub(crate) updates: bool,
 }
 
+impl Moves {
+    /// Reads what a transaction of a block changes.
+    ///
+    /// # Errors
+    /// A certificate, a withdrawal, a proposal or a vote can't be read.
+    pub fn of(block: &Block<'_, '_>, transaction: &Transaction) -> Result<Self, DecodeError> {
+        let proposals = block.proposals(transaction)?;
+        // Most have none, and the id takes time.
+        let id = if proposals.is_empty() { [0; 32] } else { blake2b_256(&[transaction.body.of(block.bytes)]) };
+        Ok(Self {
+            fee: transaction.fee,
+            withdrawals: block.withdrawals(transaction)?,
+            certificates: block.certificates(transaction)?,
+            proposals: (0..).zip(proposals).map(|(place, proposal)| (ActionId { transaction: id, place }, proposal)).collect(),
+            votes: block.votes(transaction)?,
+            updates: transaction.update.is_some(),
+        })
+    }
+
+    /// Its certificates, in their order.
+    pub fn certificates(&self) -> &[Certificate] {
+        &self.certificates
+    }
+
+    /// Returns whether it changes no more than the fees: such a one fits everywhere.
+    pub fn only_pays(&self) -> bool {
+        self.withdrawals.is_empty() && self.certificates.is_empty() && self.proposals.is_empty() && self.votes.is_empty() && !self.updates
+    }
+}
+
 /// All accounts, pools and pots.
+///
+/// What is large is shared between copies for as long as they agree, so that a copy costs nothing: a node keeps one per block that it may
+/// have to take back, and its mempool one that is ahead of the chain.
+#[derive(Clone)]
 pub struct Accounts {
     constants: Constants,
     epoch: u64,
-    accounts: HashMap<Credential, Account>,
-    pools: HashMap<Hash28, Pool>,
+    /// Accounts of a genesis that nothing has changed, each with the deposit that it began with. None has rewards, since the genesis gives
+    /// all to the treasury: snapshots are of no use, and aren't taken.
+    base: Option<(Arc<Base>, u64)>,
+    /// All other accounts; None for one of the base that isn't registered any more.
+    accounts: OrdMap<Credential, Option<Account>>,
+    /// The number of registered credentials.
+    registered: usize,
+    pools: OrdMap<Hash28, Arc<Pool>>,
     pots: Pots,
     /// Blocks by pool in the running epoch, without those of the overlay schedule.
-    blocks: BTreeMap<Hash28, u64>,
+    blocks: OrdMap<Hash28, u64>,
     /// The same of the epoch before.
-    blocks_before: BTreeMap<Hash28, u64>,
+    blocks_before: OrdMap<Hash28, u64>,
     /// The snapshots of the last boundary, the one before and the one before that.
     snapshots: [Arc<Snapshot>; 3],
     governing: Governing,
@@ -107,57 +155,86 @@ pub struct Accounts {
     /// The parameters of the epoch before.
     before: shelley::Parameters,
     /// The accounts when the running epoch's rewards began to be worked out; None before that.
-    eligible: Option<HashSet<Credential>>,
+    eligible: Option<OrdMap<Credential, Option<Account>>>,
 }
 
 impl Accounts {
-    /// Without accounts and pools, and with this much in unspent outputs. `conway` is Conway's parameters, where they are known, and its
-    /// first DReps.
-    pub(crate) fn new(
-        genesis: &shelley::Shelley,
-        active_slots: Ratio,
-        unspent: u64,
-        conway: (Option<conway::Parameters>, &[conway::DRep]),
-    ) -> Self {
-        let governing = Governing::new(conway.0, conway.1);
-        let max_lovelace = genesis.max_lovelace_supply;
-        Self {
-            constants: Constants { max_lovelace, epoch_slots: genesis.epoch_slots, active_slots },
+    /// The accounts and pools of a genesis, with this much in unspent outputs.
+    pub(crate) fn new(genesis: &Genesis, unspent: u64) -> Self {
+        let (parameters, max_lovelace) = (genesis.shelley.parameters, genesis.shelley.max_lovelace_supply);
+        let (conway, dreps) = genesis.ledger.as_ref().map_or((None, &[][..]), |ledger| (ledger.parameters.conway, &ledger.dreps));
+        let of_base = genesis.base.iter().flat_map(|base| base.delegated()).map(|(_, delegated)| delegated.accounts as usize).sum();
+        let mut accounts = Self {
+            constants: Constants { max_lovelace, epoch_slots: genesis.shelley.epoch_slots, active_slots: genesis.active_slots.share() },
             epoch: 0,
-            accounts: HashMap::new(),
-            pools: HashMap::new(),
+            base: genesis.base.clone().map(|base| (base, parameters.key_deposit)),
+            accounts: OrdMap::new(),
+            registered: of_base,
+            pools: OrdMap::new(),
             pots: Pots { reserves: max_lovelace.saturating_sub(unspent), ..Pots::default() },
-            blocks: BTreeMap::new(),
-            blocks_before: BTreeMap::new(),
+            blocks: OrdMap::new(),
+            blocks_before: OrdMap::new(),
             snapshots: Default::default(),
-            governing,
+            governing: Governing::new(conway, dreps),
             fees_to_share: 0,
-            running: genesis.parameters,
-            before: genesis.parameters,
+            running: parameters,
+            before: parameters,
             eligible: None,
+        };
+        // Their deposits count, although nobody paid them (`conwayRegisterInitialAccounts`).
+        accounts.pots.deposits = of_base as u64 * parameters.key_deposit;
+        for (place, (pool, _)) in genesis.pools.iter().enumerate() {
+            accounts.add_pool(*pool, genesis.pool_terms.get(place).cloned().flatten());
         }
+        genesis.delegators.iter().for_each(|(key, _)| accounts.add_account(Credential { script: false, hash: *key }));
+        accounts
     }
 
-    /// Adds an account of a genesis. Its deposit counts, although nobody paid it (`conwayRegisterInitialAccounts`).
-    pub(crate) fn add_account(&mut self, owner: Credential) {
+    fn add_account(&mut self, owner: Credential) {
         let deposit = self.running.key_deposit;
         self.pots.deposits += deposit;
-        self.accounts.insert(owner, Account { rewards: 0, deposit });
+        self.registered += 1;
+        self.put(owner, Account { rewards: 0, deposit });
     }
 
-    /// As [`Accounts::add_account`], a pool; one without terms is that of a genesis that has no rewards.
-    pub(crate) fn add_pool(&mut self, pool: Hash28, terms: Option<PoolTerms>) {
+    fn add_pool(&mut self, pool: Hash28, terms: Option<PoolTerms>) {
+        let is_stated = terms.is_some();
         let account = Credential { script: false, hash: pool };
         let terms = terms.unwrap_or(PoolTerms { pledge: 0, cost: 0, margin: (0, 1), account, owners: Vec::new() });
         let deposit = self.running.pool_deposit;
         self.pots.deposits += deposit;
-        self.pools.insert(pool, Pool { terms, changed: None, deposit });
+        self.pools.insert(pool, Arc::new(Pool { terms, is_stated, changed: None, deposit }));
+    }
+
+    fn account(&self, owner: &Credential) -> Option<Account> {
+        match (self.accounts.get(owner), &self.base) {
+            (Some(account), _) => *account,
+            (None, Some((base, deposit))) => {
+                base.account(owner).filter(|account| account.registered).map(|_| Account { rewards: 0, deposit: *deposit })
+            }
+            (None, None) => None,
+        }
+    }
+
+    fn put(&mut self, owner: Credential, account: Account) {
+        self.accounts.insert(owner, Some(account));
+    }
+
+    fn remove(&mut self, owner: &Credential) {
+        self.registered -= 1;
+        if self.base.is_some() {
+            self.accounts.insert(*owner, None);
+        } else {
+            self.accounts.remove(owner);
+        }
     }
 
     /// Takes the first snapshot, which the rewards of epoch 1 are of, from what a genesis has in outputs by owner, with the pool that each
     /// delegates to (`resetStakeDistribution`).
     pub(crate) fn begin(&mut self, held: impl Iterator<Item = (Credential, u64, Hash28)>) {
-        self.snapshots[0] = Arc::new(self.snapshot(held));
+        if self.base.is_none() {
+            self.snapshots[0] = Arc::new(self.snapshot(held));
+        }
     }
 
     /// Lovelace that is neither in unspent outputs nor in reward accounts.
@@ -167,17 +244,23 @@ impl Accounts {
 
     /// Lovelace of an owner's reward account; None where it isn't registered.
     pub fn rewards(&self, owner: &Credential) -> Option<u64> {
-        self.accounts.get(owner).map(|account| account.rewards)
+        self.account(owner).map(|account| account.rewards)
     }
 
     /// Lovelace in all reward accounts.
     pub fn all_rewards(&self) -> u64 {
-        self.accounts.values().map(|account| account.rewards).sum()
+        self.with_rewards().map(|(_, lovelace)| lovelace).sum()
+    }
+
+    /// Owners whose reward accounts hold something, each with its lovelace.
+    pub(crate) fn with_rewards(&self) -> impl Iterator<Item = (&Credential, u64)> {
+        let there = self.accounts.iter().filter_map(|(owner, account)| Some((owner, account.as_ref()?.rewards)));
+        there.filter(|(_, lovelace)| *lovelace > 0)
     }
 
     /// The number of registered credentials.
     pub fn registered(&self) -> usize {
-        self.accounts.len()
+        self.registered
     }
 
     /// The running epoch.
@@ -186,13 +269,13 @@ impl Accounts {
     }
 
     /// Blocks by pool: of the epoch before, and of the running one.
-    pub(crate) fn blocks(&self) -> [&BTreeMap<Hash28, u64>; 2] {
+    pub(crate) fn blocks(&self) -> [&OrdMap<Hash28, u64>; 2] {
         [&self.blocks_before, &self.blocks]
     }
 
-    /// Registered credentials, each with the lovelace of its reward account and its deposit.
+    /// Registered credentials, each with the lovelace of its reward account and its deposit; without those of a base that nothing changed.
     pub(crate) fn registrations(&self) -> impl Iterator<Item = (Credential, (u64, u64))> {
-        self.accounts.iter().map(|(owner, account)| (*owner, (account.rewards, account.deposit)))
+        self.accounts.iter().filter_map(|(owner, account)| Some((*owner, account.map(|account| (account.rewards, account.deposit))?)))
     }
 
     /// The terms of pools: those that hold now, or those that some have from the next epoch on.
@@ -216,13 +299,13 @@ impl Accounts {
 
     /// Counts a block of a pool.
     pub(crate) fn count_block(&mut self, pool: Hash28) {
-        *self.blocks.entry(pool).or_default() += 1;
+        *self.blocks.entry(pool).or_insert(0) += 1;
     }
 
     /// Notes that rewards begin to be worked out, before the first block that is further into its epoch than nonces take to settle.
     pub(crate) fn begin_rewards(&mut self) {
         if self.eligible.is_none() && self.before.protocol_version.major <= LAST_WITH_EARLY_FILTER {
-            self.eligible = Some(self.accounts.keys().copied().collect());
+            self.eligible = Some(self.accounts.clone());
         }
     }
 
@@ -232,7 +315,7 @@ impl Accounts {
     }
 
     /// Takes in a transaction. Returns whether it fits; None where that isn't known.
-    pub(crate) fn apply(&mut self, moves: &Moves<'_>) -> Option<bool> {
+    pub fn apply(&mut self, moves: &Moves) -> Option<bool> {
         self.pots.fees += moves.fee;
         let (mut fits, mut known) = (true, !moves.updates);
         let mut note = |holds: Option<bool>| match holds {
@@ -241,21 +324,22 @@ impl Accounts {
         };
         let major = self.running.protocol_version.major;
         // Withdrawals come before certificates (DELEGS), and these before governance (GOV).
-        for (owner, amount) in moves.withdrawals {
+        for (owner, amount) in &moves.withdrawals {
             note(Some(self.governing.may_withdraw(owner, major)));
-            match self.accounts.get_mut(owner) {
-                Some(account) => note(Some(std::mem::take(&mut account.rewards) == *amount)),
-                None => note(Some(false)),
+            let account = self.account(owner);
+            note(Some(account.is_some_and(|account| account.rewards == *amount)));
+            if let Some(account) = account.filter(|account| account.rewards > 0) {
+                self.put(*owner, Account { rewards: 0, ..account });
             }
         }
-        for certificate in moves.certificates {
+        for certificate in &moves.certificates {
             note(self.certify(certificate));
         }
-        for (id, proposal) in moves.proposals {
+        for (id, proposal) in &moves.proposals {
             self.pots.deposits += proposal.deposit;
-            note(self.governing.propose(*id, proposal, self.accounts.contains_key(&proposal.account), self.epoch, major));
+            note(self.governing.propose(*id, proposal, self.account(&proposal.account).is_some(), self.epoch, major));
         }
-        for vote in moves.votes {
+        for vote in &moves.votes {
             let is_pool = matches!(vote.voter, Voter::Pool(pool) if self.pools.contains_key(&pool));
             note(self.governing.vote(vote, is_pool, self.epoch, major));
         }
@@ -263,35 +347,31 @@ impl Accounts {
     }
 
     fn certify(&mut self, certificate: &Certificate) -> Option<bool> {
-        let parameters = &self.running;
+        let parameters = self.running;
         Some(match certificate {
             Certificate::Registration { credential, pool } => {
-                let is_new = !self.accounts.contains_key(credential);
+                let is_new = self.account(credential).is_none();
                 if is_new {
-                    self.accounts.insert(*credential, Account { rewards: 0, deposit: parameters.key_deposit });
-                    self.pots.deposits += parameters.key_deposit;
+                    self.add_account(*credential);
                 }
                 // Conway registers and delegates in one.
                 is_new && pool.is_none_or(|pool| self.pools.contains_key(&pool))
             }
-            Certificate::Deregistration { credential } => match self.accounts.remove(credential) {
+            Certificate::Deregistration { credential } => match self.account(credential) {
                 Some(account) => {
+                    self.remove(credential);
                     self.governing.leave(credential);
                     self.pots.deposits -= account.deposit;
                     account.rewards == 0
                 }
                 None => false,
             },
-            Certificate::Delegation { credential, pool } => self.accounts.contains_key(credential) && self.pools.contains_key(pool),
+            Certificate::Delegation { credential, pool } => self.account(credential).is_some() && self.pools.contains_key(pool),
             Certificate::PoolRegistration { pool, terms, .. } => {
                 let cost_is_enough = terms.cost >= parameters.min_pool_cost;
                 match self.pools.get_mut(pool) {
-                    Some(known) => known.changed = Some(terms.clone()),
-                    None => {
-                        let deposit = parameters.pool_deposit;
-                        self.pots.deposits += deposit;
-                        self.pools.insert(*pool, Pool { terms: terms.clone(), changed: None, deposit });
-                    }
+                    Some(known) => Arc::make_mut(known).changed = Some(terms.clone()),
+                    None => self.add_pool(*pool, Some(terms.clone())),
                 }
                 cost_is_enough
             }
@@ -300,7 +380,7 @@ impl Accounts {
                 self.pools.contains_key(pool) && (self.epoch + 1..=last).contains(epoch)
             }
             Certificate::VoteDelegation { credential, to } => {
-                self.accounts.contains_key(credential) && self.governing.delegate(*credential, *to, parameters.protocol_version.major)
+                self.account(credential).is_some() && self.governing.delegate(*credential, *to, parameters.protocol_version.major)
             }
             Certificate::DRepRegistration { drep, deposit } => {
                 self.pots.deposits += deposit;
@@ -324,25 +404,34 @@ impl Accounts {
         self.pots.reserves = self.pots.reserves.saturating_add_signed(-reserves);
         self.pots.fees -= fees;
         for (owner, lovelace) in rewards {
-            match self.accounts.get_mut(&owner) {
-                Some(account) => account.rewards += lovelace,
-                None => self.pots.treasury += lovelace,
-            }
+            self.pay(&owner, lovelace);
         }
     }
 
-    /// Takes the snapshot of the boundary (SNAP): lovelace in outputs by owner, and the pool that each delegates to.
-    pub(crate) fn take_snapshot(&mut self, held: impl Iterator<Item = (Credential, u64, Hash28)>) -> Arc<Snapshot> {
+    /// Pays an account; the treasury where it isn't there.
+    fn pay(&mut self, owner: &Credential, lovelace: u64) {
+        match self.account(owner) {
+            Some(account) => self.put(*owner, Account { rewards: account.rewards + lovelace, ..account }),
+            None => self.pots.treasury += lovelace,
+        }
+    }
+
+    /// Takes the snapshot of the boundary (SNAP): lovelace in outputs by owner, and the pool that each delegates to. None where nobody has
+    /// rewards and none is needed.
+    pub(crate) fn take_snapshot(&mut self, held: impl Iterator<Item = (Credential, u64, Hash28)>) -> Option<Arc<Snapshot>> {
+        self.fees_to_share = self.pots.fees;
+        if self.base.is_some() {
+            return None;
+        }
         let mark = Arc::new(self.snapshot(held));
         self.snapshots.rotate_right(1);
         self.snapshots[0] = mark.clone();
-        self.fees_to_share = self.pots.fees;
-        mark
+        Some(mark)
     }
 
     fn snapshot(&self, held: impl Iterator<Item = (Credential, u64, Hash28)>) -> Snapshot {
         let stake = held.filter_map(|(owner, lovelace, pool)| {
-            let total = self.accounts.get(&owner)?.rewards.saturating_add(lovelace);
+            let total = self.account(&owner)?.rewards.saturating_add(lovelace);
             (total > 0 && self.pools.contains_key(&pool)).then_some((owner, (total, pool)))
         });
         let stake = stake.collect();
@@ -350,20 +439,24 @@ impl Accounts {
         Snapshot { stake, pools }
     }
 
+    /// Returns whether it is known where the deposit of a pool goes back to.
+    pub(crate) fn knows_account_of(&self, pool: &Hash28) -> bool {
+        self.pools.get(pool).is_none_or(|pool| pool.is_stated || pool.changed.is_some())
+    }
+
     /// Ends the boundary: pools change and retire (POOLREAP), parameters are adopted, and the count of blocks begins again.
     pub(crate) fn begin_epoch(&mut self, epoch: u64, retired: &[Hash28], parameters: &shelley::Parameters) {
         self.epoch = epoch;
-        for pool in self.pools.values_mut() {
-            if let Some(terms) = pool.changed.take() {
-                pool.terms = terms;
-            }
+        let changed: Vec<Hash28> = self.pools.iter().filter(|(_, pool)| pool.changed.is_some()).map(|(id, _)| *id).collect();
+        for id in &changed {
+            let pool = Arc::make_mut(self.pools.get_mut(id).expect("a pool"));
+            pool.terms = pool.changed.take().expect("changed terms");
+            pool.is_stated = true;
         }
-        for pool in retired.iter().filter_map(|pool| self.pools.remove(pool)) {
+        for id in retired {
+            let Some(pool) = self.pools.remove(id) else { continue };
             self.pots.deposits -= pool.deposit;
-            match self.accounts.get_mut(&pool.terms.account) {
-                Some(account) => account.rewards += pool.deposit,
-                None => self.pots.treasury += pool.deposit,
-            }
+            self.pay(&pool.terms.account, pool.deposit);
         }
         self.before = std::mem::replace(&mut self.running, *parameters);
         self.blocks_before = std::mem::take(&mut self.blocks);

@@ -139,6 +139,18 @@ impl Holdings {
         Self { counts_only: true, ..Self::default() }
     }
 
+    /// Copies what outputs count for, without the outputs.
+    pub(crate) fn counted(&self) -> Self {
+        Self {
+            base: self.base.clone(),
+            counts_only: true,
+            accounts: self.accounts.clone(),
+            by_credential: self.by_credential.clone(),
+            delegated: self.delegated.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Forgets the outputs, which are kept elsewhere from here on, but not what they count for.
     pub(crate) fn count_only(&mut self) {
         (self.spent, self.unspent) = (HashSet::new(), HashMap::new());
@@ -305,6 +317,17 @@ impl Holdings {
     /// Returns whether outputs are kept.
     pub(crate) fn keeps_outputs(&self) -> bool {
         !self.counts_only
+    }
+
+    /// The pool that a registered credential delegates to.
+    pub(crate) fn pool_of(&self, owner: &Credential) -> Option<Hash28> {
+        let account = match self.by_credential.get(owner) {
+            Some(number) => self.accounts[*number as usize],
+            None => self.base.as_ref()?.account(owner)?,
+        };
+        let pool = account.pool.filter(|_| account.registered)?;
+        // One of the base may have retired since; the accounts of others were told.
+        (self.by_credential.contains_key(owner) || self.delegated.contains_key(&pool)).then_some(pool)
     }
 
     /// The number of a credential's account.

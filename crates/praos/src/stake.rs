@@ -1,8 +1,8 @@
 //! Stake, rebuilt from the transactions of a chain: unspent outputs, delegations and pools.
 //!
 //! After the rules DELEGS, POOL, SNAP and POOLREAP of the Shelley ledger. With [`Stake::follow_accounts`] rewards count too, and stake
-//! stays exact. Without, as in a node, they are left out: stake is then exact until the first rewards count, and approximate from then
-//! on, which each distribution records.
+//! stays exact. Where they can't be followed, they are left out: stake is then exact until the first rewards count, and approximate from
+//! then on, which each distribution records.
 
 mod new_epoch_state;
 #[cfg(test)]
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use slotmark_chain::Hash32;
-use slotmark_chain::block::{ActionId, Block, Certificate, Credential, DecodeError, Hash28, Output, Proposal, Transaction, decode_output};
+use slotmark_chain::block::{Block, Certificate, Credential, DecodeError, Hash28, Output, Transaction, decode_output};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_ledger::{EncodedOutput, Resolved, encode_output};
 use slotmark_network::{Ratio, shelley};
@@ -85,7 +85,17 @@ pub struct Stake {
     lacking_from: Option<u64>,
     /// Without outputs and accounts: the distribution at the next boundary, as far as it is known.
     next_mark: Option<Arc<Distribution>>,
-    /// Accounts, pools and pots; None where they aren't followed.
+    /// Accounts, pools and pots; None where they aren't followed here.
+    accounts: Option<Box<Accounts>>,
+    /// True where accounts are followed, here or in the stake that this is [`Stake::without_outputs`] of.
+    follows_accounts: bool,
+}
+
+/// The changes of a block: enough to take it back.
+#[derive(Default)]
+pub(crate) struct Changes {
+    holdings: Journal,
+    /// Accounts, pools and pots before it.
     accounts: Option<Box<Accounts>>,
 }
 
@@ -115,6 +125,7 @@ impl Stake {
             lacking_from: None,
             next_mark: None,
             accounts: None,
+            follows_accounts: false,
         };
         for (address, lovelace) in funds {
             let address = address.as_ref();
@@ -131,22 +142,17 @@ impl Stake {
         stake
     }
 
-    /// Follows accounts, pools and pots from a genesis on, where it has all that they depend on. What [`Stake::undo`] takes back doesn't
-    /// have them.
+    /// Follows accounts, pools and pots from a genesis on, where it has all that they depend on.
     pub(crate) fn follow_accounts(&mut self, genesis: &Genesis, unspent: u64) {
         let no_rewards = genesis.shelley.parameters.tau.is_one();
-        let has_terms = no_rewards || genesis.pool_terms.iter().all(Option::is_some);
-        if !self.exact || genesis.base.is_some() || genesis.ledger.is_none() || !has_terms {
+        let has_terms = genesis.base.is_none() && genesis.pool_terms.iter().all(Option::is_some);
+        if !self.exact || genesis.ledger.is_none() || !(no_rewards || has_terms) {
             return;
         }
-        let conway = genesis.ledger.as_ref().map_or((None, &[][..]), |ledger| (ledger.parameters.conway, &ledger.dreps));
-        let mut accounts = Accounts::new(&genesis.shelley, genesis.active_slots.share(), unspent, conway);
-        for ((pool, _), terms) in genesis.pools.iter().zip(&genesis.pool_terms) {
-            accounts.add_pool(*pool, terms.clone());
-        }
-        genesis.delegators.iter().for_each(|(key, _)| accounts.add_account(Credential { script: false, hash: *key }));
+        let mut accounts = Accounts::new(genesis, unspent);
         accounts.begin(held(&self.holdings));
         self.accounts = Some(Box::new(accounts));
+        self.follows_accounts = true;
     }
 
     /// Forgets the outputs, which are kept elsewhere from here on.
@@ -169,13 +175,22 @@ impl Stake {
     /// Follows accounts no longer: stake lacks what it would without them.
     pub(crate) fn leave_accounts(&mut self) {
         self.accounts = None;
+        self.follows_accounts = false;
     }
 
-    /// All but outputs and accounts: enough for the distributions of this epoch and the next one, and with `next_mark`, the
-    /// distribution as accounts now are, of later ones before whose beginning no further block comes.
-    pub(crate) fn without_outputs(&self, next_mark: Option<Arc<Distribution>>) -> Self {
+    /// All but outputs and accounts, cheap to make: enough for the distributions of this epoch and the next one.
+    pub(crate) fn without_outputs(&self) -> Self {
+        self.with(Holdings::default(), Some(self.mark.clone()), None)
+    }
+
+    /// All but outputs: enough for the distributions of all epochs before whose beginning no further block comes.
+    pub(crate) fn counted(&self) -> Self {
+        self.with(self.holdings.counted(), self.next_mark.clone(), self.accounts.clone())
+    }
+
+    fn with(&self, holdings: Holdings, next_mark: Option<Arc<Distribution>>, accounts: Option<Box<Accounts>>) -> Self {
         Self {
-            holdings: Holdings::default(),
+            holdings,
             pools: self.pools.clone(),
             changed_pools: self.changed_pools.clone(),
             retiring: self.retiring.clone(),
@@ -183,27 +198,28 @@ impl Stake {
             current: self.current.clone(),
             exact: self.exact,
             lacking_from: self.lacking_from,
-            next_mark: Some(next_mark.unwrap_or_else(|| self.mark.clone())),
-            accounts: None,
+            next_mark,
+            accounts,
+            follows_accounts: self.follows_accounts,
         }
     }
 
     /// Keeps track of changes from here on.
-    pub(crate) fn begin_journal(&mut self) {
+    pub(crate) fn begin_changes(&mut self) {
         self.holdings.begin_journal();
     }
 
-    /// Takes the changes since [`Stake::begin_journal`] and ends the record.
-    pub(crate) fn take_journal(&mut self) -> Journal {
-        self.holdings.take_journal()
+    /// Takes the changes since [`Stake::begin_changes`], before which accounts were `accounts`, and ends the record.
+    pub(crate) fn take_changes(&mut self, accounts: Option<Box<Accounts>>) -> Changes {
+        Changes { holdings: self.holdings.take_journal(), accounts }
     }
 
-    /// Takes back what a journal has, the last that is still in it. `before` is the rest, as [`Stake::without_outputs`] gave it.
-    pub(crate) fn undo(&mut self, before: Self, journal: Journal) {
-        self.holdings.undo(journal);
+    /// Takes back what these changes are, the last that are still in it. `before` is the rest, as [`Stake::without_outputs`] gave it.
+    pub(crate) fn undo(&mut self, before: Self, changes: Changes) {
+        self.holdings.undo(changes.holdings);
         // What `before` left out is here, and so is what stands for it there.
         let Self { holdings, next_mark, .. } = std::mem::replace(self, before);
-        (self.holdings, self.next_mark) = (holdings, next_mark);
+        (self.holdings, self.next_mark, self.accounts) = (holdings, next_mark, changes.accounts);
     }
 
     /// Has the outputs as they are now kept in a set, which has exactly these.
@@ -212,8 +228,8 @@ impl Stake {
     }
 
     /// Hands the changes of the first block that isn't settled to the set of outputs.
-    pub(crate) fn settle(&mut self, tip: SettledTip, journal: Journal) {
-        self.holdings.settle(tip, journal);
+    pub(crate) fn settle(&mut self, tip: SettledTip, changes: Changes) {
+        self.holdings.settle(tip, changes.holdings);
     }
 
     /// Returns the number of unspent outputs.
@@ -260,24 +276,22 @@ impl Stake {
         }
         match &mut self.accounts {
             Some(accounts) => accounts.pay_rewards(),
+            None if self.follows_accounts => {}
             None => self.exact &= self.lacking_from.is_none_or(|from| epoch < from),
         }
         // The snapshot comes first: changes and retirements that the boundary brings aren't in it.
-        let mark = match (&mut self.accounts, &self.next_mark) {
-            (Some(accounts), _) => {
-                let snapshot = accounts.take_snapshot(held(&self.holdings));
-                let mut pools: HashMap<Hash28, (u64, Hash32)> = self.pools.iter().map(|(pool, key)| (*pool, (0, *key))).collect();
-                for (lovelace, pool) in snapshot.stake.values() {
-                    pools.entry(*pool).and_modify(|(sum, _)| *sum += lovelace);
-                }
-                Arc::new(Distribution { exact: self.exact, ..Distribution::of_pools(pools) })
-            }
+        let snapshot = self.accounts.as_mut().and_then(|accounts| accounts.take_snapshot(held(&self.holdings)));
+        let mark = match (snapshot, &self.next_mark) {
+            (Some(snapshot), _) => Arc::new(self.summed(snapshot.stake.values().map(|(lovelace, pool)| (*pool, *lovelace)))),
             (None, Some(mark)) => mark.clone(),
             (None, None) => Arc::new(self.distribution()),
         };
         self.current = std::mem::replace(&mut self.mark, mark);
         self.pools.extend(self.changed_pools.drain());
         let retired: Vec<Hash28> = self.retiring.iter().filter(|(_, at)| **at <= epoch).map(|(pool, _)| *pool).collect();
+        if self.accounts.as_ref().is_some_and(|accounts| !retired.iter().all(|pool| accounts.knows_account_of(pool))) {
+            self.leave_accounts();
+        }
         for pool in &retired {
             self.retiring.remove(pool);
             self.pools.remove(pool);
@@ -338,18 +352,11 @@ impl Stake {
         valid: bool,
         resolved: &mut Resolved,
     ) -> Result<(), DecodeError> {
-        let certificates = block.certificates(transaction)?;
-        resolved.new_pools = self.new_pools(&certificates).len() as u64;
+        let moves = Moves::of(block, transaction)?;
+        resolved.new_pools = self.new_pools(&moves.certificates).len() as u64;
         if let Some(accounts) = &mut self.accounts {
             if valid {
-                resolved.fits_accounts = accounts.apply(&Moves {
-                    fee: transaction.fee,
-                    withdrawals: &block.withdrawals(transaction)?,
-                    certificates: &certificates,
-                    proposals: &proposals(block, transaction)?,
-                    votes: &block.votes(transaction)?,
-                    updates: transaction.update.is_some(),
-                });
+                resolved.fits_accounts = accounts.apply(&moves);
             } else {
                 let returned = transaction.collateral_return.as_ref().map_or(0, |output| output.lovelace);
                 accounts.collect(lovelace(&resolved.collateral)?.saturating_sub(returned));
@@ -384,7 +391,7 @@ impl Stake {
         for (index, output) in (0..).zip(outputs) {
             self.add(block, (id, index), output);
         }
-        certificates.into_iter().for_each(|certificate| self.certify(certificate));
+        moves.certificates.into_iter().for_each(|certificate| self.certify(certificate));
         Ok(())
     }
 
@@ -450,12 +457,19 @@ impl Stake {
         }
     }
 
-    /// The stake as it is now.
+    /// The stake as it is now, with rewards where accounts are followed.
     pub fn distribution(&self) -> Distribution {
+        let of_outputs = self.holdings.delegated().map(|(pool, delegated)| (pool, delegated.lovelace));
+        let rewards = self.accounts.iter().flat_map(|accounts| accounts.with_rewards());
+        self.summed(of_outputs.chain(rewards.filter_map(|(owner, lovelace)| Some((self.holdings.pool_of(owner)?, lovelace)))))
+    }
+
+    /// The stake of registered pools of whose lovelace these are parts.
+    fn summed(&self, parts: impl Iterator<Item = (Hash28, u64)>) -> Distribution {
         let mut pools: HashMap<Hash28, (u64, Hash32)> = self.pools.iter().map(|(pool, vrf_key_hash)| (*pool, (0, *vrf_key_hash))).collect();
-        for (pool, delegated) in self.holdings.delegated() {
+        for (pool, lovelace) in parts {
             if let Some((sum, _)) = pools.get_mut(&pool) {
-                *sum = sum.saturating_add(delegated.lovelace);
+                *sum = sum.saturating_add(lovelace);
             }
         }
         Distribution { exact: self.exact, ..Distribution::of_pools(pools) }
@@ -466,16 +480,6 @@ impl Stake {
 fn held(holdings: &Holdings) -> impl Iterator<Item = (Credential, u64, Hash28)> {
     let registered = holdings.accounts().filter(|(_, account)| account.registered);
     registered.filter_map(|(owner, account)| Some((owner, account.lovelace, account.pool?)))
-}
-
-/// A transaction's proposals, each with its id.
-fn proposals(block: &Block<'_, '_>, transaction: &Transaction) -> Result<Vec<(ActionId, Proposal)>, DecodeError> {
-    let proposals = block.proposals(transaction)?;
-    if proposals.is_empty() {
-        return Ok(Vec::new());
-    }
-    let id = blake2b_256(&[transaction.body.of(block.bytes)]);
-    Ok((0..).zip(proposals).map(|(place, proposal)| (ActionId { transaction: id, place }, proposal)).collect())
 }
 
 /// Lovelace of all these outputs that are there.

@@ -2,7 +2,7 @@
 
 mod network;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use slotmark_chain::block::{Block, DecodeError, Era, Header};
 use slotmark_chain::hash::blake2b_224;
@@ -11,14 +11,14 @@ use slotmark_ledger::{Environment, Resolved};
 use slotmark_network::Parameters;
 
 use self::network::Network;
+use crate::accounts::Accounts;
 use crate::certificate::{Counters, Sequence};
 use crate::genesis::Genesis;
 use crate::header::{Leader, Surroundings};
-use crate::holdings::Journal;
 use crate::nonce::{Nonce, Nonces};
 use crate::outputs::{Outputs, SettledTip};
 use crate::rule::{Outcome, Rule};
-use crate::stake::{Distribution, Stake};
+use crate::stake::{Changes, Distribution, Stake};
 
 /// An epoch's randomness and stake.
 #[derive(Clone, Debug)]
@@ -73,12 +73,14 @@ pub struct ChainState {
     from_origin: bool,
     counters: Counters,
     network: Option<Network>,
+    /// The state at the beginning of a later epoch without further blocks, which takes long to make, with that epoch's number.
+    later: Mutex<Option<(u64, Arc<ChainState>)>>,
 }
 
 /// The changes of a block: enough to take it back.
 pub struct Undo {
     before: ChainState,
-    journal: Journal,
+    changes: Changes,
 }
 
 impl Undo {
@@ -89,7 +91,7 @@ impl Undo {
 }
 
 /// The conditions for making the next block.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Outlook {
     /// The slot's epoch.
     pub epoch: Arc<Epoch>,
@@ -97,6 +99,8 @@ pub struct Outlook {
     pub max_body_bytes: u64,
     /// Parameters for its transactions; None where they aren't known.
     pub parameters: Option<Arc<Parameters>>,
+    /// Accounts before its transactions; None where they aren't followed.
+    pub accounts: Option<Accounts>,
 }
 
 #[derive(Clone)]
@@ -110,10 +114,14 @@ struct Previous {
 impl ChainState {
     /// The state before a chain's first block, with the content of its genesis.
     pub fn new(genesis: Option<&Arc<Genesis>>) -> Self {
-        Self { previous: None, from_origin: false, counters: Counters::default(), network: genesis.map(Network::new) }
+        Self::before_all(genesis.map(Network::new))
     }
 
-    /// As [`ChainState::new`], with accounts, pools and pots where the genesis has all that they depend on. Blocks can't be taken back.
+    fn before_all(network: Option<Network>) -> Self {
+        Self { previous: None, from_origin: false, counters: Counters::default(), network, later: Mutex::default() }
+    }
+
+    /// As [`ChainState::new`], with accounts, pools and pots where the genesis has all that they depend on.
     pub fn with_accounts(genesis: Option<&Arc<Genesis>>) -> Self {
         let mut state = Self::new(genesis);
         if let (Some(stake), Some(genesis)) = (state.stake_mut(), genesis) {
@@ -125,8 +133,7 @@ impl ChainState {
     /// As [`ChainState::with_accounts`] where unspent outputs are kept elsewhere: `funds` are all addresses of the genesis that have one, each with its
     /// lovelace. Blocks go in by [`ChainState::step`] without transactions, and then by [`ChainState::apply_resolved`].
     pub fn counting(genesis: &Arc<Genesis>, funds: impl Iterator<Item = (impl AsRef<[u8]>, u64)>) -> Self {
-        let network = Network::of_stake(genesis, Stake::counting(genesis, funds));
-        Self { previous: None, from_origin: false, counters: Counters::default(), network: Some(network) }
+        Self::before_all(Some(Network::of_stake(genesis, Stake::counting(genesis, funds))))
     }
 
     /// Forgets unspent outputs, which are kept elsewhere from here on: the state is as one of [`ChainState::counting`].
@@ -142,6 +149,7 @@ impl ChainState {
     /// # Errors
     /// A transaction can't be read.
     pub fn apply_resolved(&mut self, block: &Block<'_, '_>, resolved: &mut [Resolved]) -> Result<(), DecodeError> {
+        self.later = Mutex::default();
         let from_origin = self.from_origin && block.header.issuer.is_some();
         let Some(network) = self.network.as_mut().filter(|_| from_origin) else { return Ok(()) };
         network.note_transactions(block)?;
@@ -154,6 +162,7 @@ impl ChainState {
     /// A transaction can't be read.
     pub fn step(&mut self, header: &Header<'_>, body_bytes: u64, block: Option<&Block<'_, '_>>) -> Result<Step, DecodeError> {
         let mut outcome = Outcome::default();
+        self.later = Mutex::default();
         self.check_link(header, &mut outcome);
         let mut step = Step { outcome, epoch: None, leader: Leader::Unknown, resolved: Vec::new(), parameters: None };
         let Some(issuer) = header.issuer else {
@@ -193,29 +202,41 @@ impl ChainState {
     /// The state without outputs and accounts, cheap to make: headers can be checked against it, for the epochs that its
     /// stake covers, which are the running one and the next.
     pub fn of_headers(&self) -> Self {
-        self.outline(None)
+        self.outline(Stake::without_outputs)
     }
 
-    /// As [`ChainState::of_headers`] for a header in a slot that comes directly after this state: any number of epochs may lie
+    /// As [`ChainState::of_headers`] for a header in a slot of an era that comes directly after this state: any number of epochs may lie
     /// between.
-    pub fn of_next_header(&self, slot: u64) -> Self {
-        let network = self.network.as_ref();
-        let runs = network.and_then(|network| Some((network.epoch.as_ref()?, network.genesis.shelley.epoch_slots)));
-        let is_later = runs.is_none_or(|(epoch, slots)| slot >= epoch.first_slot.saturating_add(slots));
-        let stake = network.and_then(|network| network.stake.as_ref()).filter(|_| is_later);
-        self.outline(stake.map(|stake| Arc::new(stake.distribution())))
+    pub fn of_next_header(&self, era: Era, slot: u64) -> Self {
+        self.in_later_epoch(era, slot).map_or_else(|| self.of_headers(), |later| later.of_headers())
     }
 
-    fn outline(&self, next_mark: Option<Arc<Distribution>>) -> Self {
+    fn outline(&self, stake: impl Fn(&Stake) -> Stake) -> Self {
         let network = self.network.as_ref().map(|network| Network {
             genesis: network.genesis.clone(),
             nonces: network.nonces,
             updates: network.updates.clone(),
-            stake: network.stake.as_ref().map(|stake| stake.without_outputs(next_mark)),
+            stake: network.stake.as_ref().map(stake),
             epoch: network.epoch.clone(),
             ..*network
         });
-        Self { previous: self.previous.clone(), from_origin: self.from_origin, counters: self.counters.clone(), network }
+        let (previous, counters) = (self.previous.clone(), self.counters.clone());
+        Self { previous, from_origin: self.from_origin, counters, network, later: Mutex::default() }
+    }
+
+    /// The state without outputs at the beginning of a slot's epoch, where that is a later one than the running.
+    fn in_later_epoch(&self, era: Era, slot: u64) -> Option<Arc<Self>> {
+        let network = self.network.as_ref()?;
+        let number = network.later_epoch(slot)?;
+        let mut later = self.later.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*later {
+            Some((known, state)) if *known == number => Some(state.clone()),
+            _ => {
+                let mut state = self.outline(Stake::counted);
+                state.network.as_mut()?.enter_epoch_of(era, slot, self.previous.is_none());
+                Some(later.insert((number, Arc::new(state))).1.clone())
+            }
+        }
     }
 
     /// As [`ChainState::step`], and what takes the block back. The state has changed even where there is an error.
@@ -226,12 +247,13 @@ impl ChainState {
         block: Option<&Block<'_, '_>>,
     ) -> (Result<Step, DecodeError>, Undo) {
         let before = self.of_headers();
+        let accounts = self.stake().and_then(Stake::accounts).cloned().map(Box::new);
         if let Some(stake) = self.stake_mut() {
-            stake.begin_journal();
+            stake.begin_changes();
         }
         let step = self.step(header, body_bytes, block);
-        let journal = self.stake_mut().map(Stake::take_journal).unwrap_or_default();
-        (step, Undo { before, journal })
+        let changes = self.stake_mut().map(|stake| stake.take_changes(accounts)).unwrap_or_default();
+        (step, Undo { before, changes })
     }
 
     /// Takes back the last block that is still in it.
@@ -241,7 +263,7 @@ impl ChainState {
         if let Some(network) = &mut self.network {
             let before = network.stake.take();
             if let (Some(stake), Some(before)) = (&mut stake, before) {
-                stake.undo(before, undo.journal);
+                stake.undo(before, undo.changes);
             }
             network.stake = stake;
         }
@@ -257,7 +279,7 @@ impl ChainState {
     /// Settles a block, the first that isn't: it can't be taken back any more, and the set of outputs takes its changes in.
     pub fn settle(&mut self, tip: SettledTip, undo: Undo) {
         if let Some(stake) = self.stake_mut() {
-            stake.settle(tip, undo.journal);
+            stake.settle(tip, undo.changes);
         }
     }
 
@@ -285,12 +307,18 @@ impl ChainState {
         self.network.as_mut()?.stake.as_mut()
     }
 
-    /// Returns the conditions for a block of a later slot, in the era of the last blocks; None without a genesis.
+    /// Returns the conditions for a block of a later slot, in an era; None without a genesis.
     pub fn outlook(&self, era: Era, slot: u64) -> Option<Outlook> {
-        let mut network = self.of_next_header(slot).network?;
+        let later = self.in_later_epoch(era, slot);
+        let state = later.as_deref().unwrap_or(self);
+        let mut network = state.of_headers().network?;
         let epoch = network.enter_epoch_of(era, slot, self.previous.is_none());
-        let parameters = network.transactions().cloned();
-        Some(Outlook { epoch, max_body_bytes: network.updates.headers().max_body_bytes, parameters })
+        Some(Outlook {
+            epoch,
+            max_body_bytes: network.updates.headers().max_body_bytes,
+            parameters: network.transactions().cloned(),
+            accounts: state.stake().and_then(Stake::accounts).cloned(),
+        })
     }
 
     fn check_link(&mut self, header: &Header<'_>, outcome: &mut Outcome) {

@@ -1,5 +1,6 @@
 //! Accounts and pots after a replay, which keeps unspent outputs in its store, against those of a state that keeps all by itself.
 
+use std::collections::HashSet;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -9,10 +10,11 @@ use clap::ValueEnum as _;
 use serde_json::{Value, json};
 use slotmark_chain::Chain;
 use slotmark_chain::block::{Decoder, decode_output};
+use slotmark_praos::base::Base;
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::state::ChainState;
 use slotmark_replay::{Backend, Settings, replay};
-use slotmark_synth::{Recipe, Workload, forge};
+use slotmark_synth::{Recipe, Shares, Workload, forge};
 
 const DELEGATORS: u64 = 500;
 
@@ -111,6 +113,44 @@ fn a_replay_that_goes_on_has_the_accounts_of_one_that_was_not_disturbed() {
     assert_eq!(pots(&rest), pots(&whole));
     let marks = |lines: &[Value]| lines.iter().filter_map(|line| line["first_of_epoch"].as_u64()).collect::<Vec<_>>();
     assert_eq!(marks(&rest), marks(&whole)[93..]);
+}
+
+#[test]
+fn accounts_over_a_base_are_those_of_a_genesis_that_is_held_whole_even_where_each_block_is_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("chain");
+    let recipe = Recipe { security_parameter: 2, utxo: 1_000, ..Recipe::new(Workload::Acting(Shares::MIXED), 120) };
+    forge(&recipe, &place, &mut |_| ControlFlow::Continue(())).unwrap();
+    let (path, base) = (place.join("genesis/shelley-genesis.json"), folder.path().join("base"));
+    Base::make(&path, &base).unwrap();
+    let genesis = [Genesis::read(&path).unwrap(), Genesis::on_base(Base::open(&base).unwrap(), &path).unwrap()].map(Arc::new);
+    let mut states = [0, 1].map(|one| ChainState::with_accounts(Some(&genesis[one])));
+    let chain = Chain::open(&place).unwrap();
+    let mut decoder = Decoder::new();
+    let (mut registered, mut epochs) = (HashSet::new(), HashSet::new());
+    for index in 0..chain.len() {
+        let block = decoder.decode(chain.bytes(index)).unwrap();
+        let body_bytes = u64::from(block.body.end - block.body.start);
+        let (_, undo) = states[1].step_with_undo(&block.header, body_bytes, Some(&block));
+        states[1].undo(undo);
+        let found = [0, 1].map(|one| {
+            let state = &mut states[one];
+            let next = state.of_next_header(block.header.era, block.header.slot).step(&block.header, body_bytes, None).unwrap();
+            let step = state.step(&block.header, body_bytes, Some(&block)).unwrap();
+            assert_eq!(next.epoch.unwrap().distribution, step.epoch.as_ref().unwrap().distribution);
+            let stake = state.stake().unwrap();
+            let accounts = stake.accounts().expect("accounts that are followed");
+            let fits: Vec<_> = step.resolved.iter().map(|resolved| resolved.fits_accounts).collect();
+            assert!(fits.iter().all(|fits| *fits == Some(true)), "{fits:?}");
+            let epoch = step.epoch.unwrap();
+            epochs.insert(epoch.number);
+            registered.insert(accounts.registered());
+            (fits, *accounts.pots(), accounts.registered(), epoch.distribution.clone().unwrap(), stake.distribution())
+        });
+        assert_eq!(found[0], found[1], "block {index}");
+    }
+    genesis[1].sound().unwrap();
+    assert!(registered.len() > 5 && epochs.len() > 3, "{registered:?} in epochs {epochs:?}");
 }
 
 #[test]

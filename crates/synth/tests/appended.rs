@@ -204,7 +204,7 @@ fn a_block_that_is_taken_back_leaves_nothing_behind() {
             let block = decoder.decode(chain.bytes(ahead)).unwrap();
             let body_bytes = u64::from(block.body.end - block.body.start);
             // Headers alone come to the same epoch, nonce and stake.
-            let mut headers = state.of_next_header(block.header.slot);
+            let mut headers = state.of_next_header(Era::Conway, block.header.slot);
             let foreseen = headers.step(&block.header, body_bytes, None).unwrap();
             let (step, undo) = state.step_with_undo(&block.header, body_bytes, Some(&block));
             let step = step.unwrap();

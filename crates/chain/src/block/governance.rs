@@ -40,7 +40,7 @@ impl GovernanceAction {
 }
 
 /// A governance action: the transaction that proposed it, and its place among that one's proposals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ActionId {
     /// The transaction's id.
     pub transaction: Hash32,

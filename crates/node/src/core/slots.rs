@@ -59,11 +59,7 @@ impl Core {
         wait(self.options.delay(Stage::Forge));
         self.log.line(forms::ForgeTickedLedgerState { tip: point, slot: at });
         // What waits is valid behind the tip, and not behind its parent.
-        let transactions = if on_tip {
-            self.mempool.block(slot, outlook.max_body_bytes, outlook.parameters.as_deref())
-        } else {
-            slotmark_synth::assembly::Transactions::default()
-        };
+        let transactions = if on_tip { self.mempool.block(slot, &outlook) } else { slotmark_synth::assembly::Transactions::default() };
         self.log.line(forms::ForgingMempoolSnapshot { tip_hash: parent_text.as_bytes(), tip_slot: before as i64, tip: point, slot: at });
         let previous = (parent != ORIGIN).then_some(parent);
         let Some(bytes) = credentials.block(&leadership, number, previous, &transactions.body(), self.db.genesis()) else {

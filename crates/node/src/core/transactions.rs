@@ -188,7 +188,7 @@ impl Core {
     /// Takes out of the mempool what a new tip made invalid, and goes on with what waited for room.
     pub(super) fn refresh_mempool(&mut self) -> Result<(), NodeError> {
         if !self.mempool.is_empty() {
-            let left = self.with_mempool(|mempool, rules, _| mempool.revalidate(rules.stake, rules.environment.slot))?.unwrap_or_default();
+            let left = self.with_mempool(|mempool, rules, _| mempool.revalidate(rules))?.unwrap_or_default();
             if !left.is_empty() {
                 let numbers: Vec<u32> = left.iter().map(short).collect();
                 self.log.line(forms::RemoveTxs { mempool: self.mempool_size(), transactions: AnyTransactions(&numbers) });

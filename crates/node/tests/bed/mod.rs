@@ -99,7 +99,7 @@ impl Bed {
             write(&keys.join("opcert.cert"), &OperationalCertificate { certificate, cold_key });
             let id = hex::encode(blake2b_224(&[&cold_key]));
             let payment = SigningKey::from_bytes(&[100 + number; 32]);
-            let staking = SigningKey::from_bytes(&[200 + number; 32]);
+            let staking = staking_key(usize::from(number) - 1);
             let [payment_hash, stake_hash] = [&payment, &staking].map(|key| blake2b_224(&[key.verifying_key().as_bytes()]));
             let address = [&[0x00][..], &payment_hash, &stake_hash].concat();
             initial.insert(hex::encode(&address), json!(FUNDS));
@@ -203,6 +203,11 @@ fn net() -> u32 {
     std::process::id() ^ BEDS.fetch_add(1, Ordering::Relaxed) << 12
 }
 
+/// The key of the stake of a pool's owner.
+pub fn staking_key(pool: usize) -> SigningKey {
+    SigningKey::from_bytes(&[201 + pool as u8; 32])
+}
+
 /// The number of a pool's operational certificate, which need not be 0.
 pub fn certificate_number(pool: u8) -> u64 {
     u64::from(pool % 2)
@@ -288,6 +293,15 @@ pub fn ingest(bed: &Bed, numbers: &[usize]) -> BTreeMap<String, u64> {
 
 /// All blocks of a node's chain, as a peer gets them.
 pub async fn fetch_chain(bed: &Bed, number: usize) -> Vec<Vec<u8>> {
+    loop {
+        if let Some(blocks) = try_to_fetch_chain(bed, number).await {
+            return blocks;
+        }
+    }
+}
+
+/// As [`fetch_chain`]; None where a fork took the tip away meanwhile.
+async fn try_to_fetch_chain(bed: &Bed, number: usize) -> Option<Vec<Vec<u8>>> {
     let mut peer = PeerClient::connect(format!("{}:3001", bed.address(number)), MAGIC).await.unwrap();
     let (_, tip) = peer.chainsync().find_intersect(vec![Point::Origin]).await.unwrap();
     let first = loop {
@@ -296,9 +310,9 @@ pub async fn fetch_chain(bed: &Bed, number: usize) -> Vec<Vec<u8>> {
             break Point::Specific(header.slot, header.hash.to_vec());
         }
     };
-    let blocks = peer.blockfetch().fetch_range((first, tip.0)).await.unwrap();
+    let blocks = peer.blockfetch().fetch_range((first, tip.0)).await;
     peer.abort().await;
-    blocks
+    blocks.ok()
 }
 
 /// Waits until something is so.

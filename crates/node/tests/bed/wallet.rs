@@ -1,11 +1,13 @@
 //! Transactions of a pool's funds, each of which spends what the one before it made.
 
-use ed25519_dalek::Signer;
+use ed25519_dalek::{Signer, SigningKey};
 use minicbor::Encoder;
 use minicbor::data::Tag;
-use slotmark_chain::hash::blake2b_256;
+use slotmark_chain::block::{Credential, Hash28};
+use slotmark_chain::hash::{blake2b_224, blake2b_256};
+use slotmark_network::shelley;
 
-use super::{Bed, FUNDS};
+use super::{Bed, FUNDS, staking_key};
 
 /// The tag of a set.
 const SET: Tag = Tag::new(258);
@@ -18,6 +20,19 @@ pub struct Wallet<'b> {
     /// The transaction that made the output, whose index is 0.
     pub made_by: [u8; 32],
     lovelace: u64,
+}
+
+/// The acts of a transaction beside moving value.
+#[derive(Clone, Copy, Debug)]
+pub enum Act {
+    /// Lines of metadata, each of 66 bytes.
+    Metadata(usize),
+    /// The pool's owner abstains from votes; without that nobody may withdraw.
+    Abstention,
+    /// The pool's owner withdraws rewards.
+    Withdrawal(u64),
+    /// The pool's owner takes the registration of the stake key back, with its deposit.
+    Deregistration,
 }
 
 /// A signed transaction.
@@ -38,33 +53,72 @@ impl<'b> Wallet<'b> {
         &self.bed.funds[self.pool].0
     }
 
-    /// Sends all the funds to where they are, with this fee and this many lines of metadata, each of 66 bytes.
+    /// The owner of the pool's stake.
+    pub fn owner(&self) -> Credential {
+        Credential { script: false, hash: hash_of(&staking_key(self.pool)) }
+    }
+
+    /// Sends all the funds to where they are, with this fee and this many lines of metadata.
     pub fn spend(&mut self, fee: u64, lines: usize) -> Signed {
+        self.act(fee, Act::Metadata(lines))
+    }
+
+    /// As [`Wallet::spend`], with an act.
+    pub fn act(&mut self, fee: u64, act: Act) -> Signed {
         let (address, key) = &self.bed.funds[self.pool];
+        let staking = staking_key(self.pool);
+        let (lines, received) = match act {
+            Act::Metadata(lines) => (lines, 0),
+            Act::Withdrawal(lovelace) => (0, lovelace),
+            Act::Deregistration => (0, shelley::PARAMETERS.key_deposit),
+            Act::Abstention => (0, 0),
+        };
         let metadata = write(|e| {
             e.map(1)?.u8(0)?.array(lines as u64)?;
             (0..lines).try_for_each(|_| e.bytes(&[7; 64])?.ok())
         });
-        self.lovelace -= fee;
+        self.lovelace = self.lovelace + received - fee;
+        let is_plain = matches!(act, Act::Metadata(0));
         let body = write(|e| {
-            e.map(if lines > 0 { 4 } else { 3 })?;
+            e.map(if is_plain { 3 } else { 4 })?;
             e.u8(0)?.tag(SET)?.array(1)?.array(2)?.bytes(&self.made_by)?.u8(0)?;
             e.u8(1)?.array(1)?.map(2)?.u8(0)?.bytes(address)?.u8(1)?.u64(self.lovelace)?;
             e.u8(2)?.u64(fee)?;
-            if lines > 0 {
-                e.u8(7)?.bytes(&blake2b_256(&[&metadata]))?;
+            match act {
+                Act::Metadata(0) => {}
+                Act::Metadata(_) => drop(e.u8(7)?.bytes(&blake2b_256(&[&metadata]))?),
+                Act::Abstention => {
+                    e.u8(4)?.tag(SET)?.array(1)?.array(3)?.u8(9)?;
+                    e.array(2)?.u8(0)?.bytes(&hash_of(&staking))?.array(1)?.u8(2)?;
+                }
+                Act::Deregistration => {
+                    e.u8(4)?.tag(SET)?.array(1)?.array(2)?.u8(1)?;
+                    e.array(2)?.u8(0)?.bytes(&hash_of(&staking))?;
+                }
+                Act::Withdrawal(lovelace) => {
+                    e.u8(5)?.map(1)?.bytes(&[&[0xe0][..], &hash_of(&staking)].concat())?.u64(lovelace)?;
+                }
             }
             Ok(())
         });
         let id = blake2b_256(&[&body]);
+        let mut signers = vec![key];
+        if !matches!(act, Act::Metadata(_)) {
+            signers.push(&staking);
+        }
         let witnesses = write(|e| {
-            let signature = key.sign(&id).to_bytes();
-            e.map(1)?.u8(0)?.tag(SET)?.array(1)?.array(2)?.bytes(key.verifying_key().as_bytes())?.bytes(&signature)?.ok()
+            e.map(1)?.u8(0)?.tag(SET)?.array(signers.len() as u64)?;
+            let mut sign = |key: &&SigningKey| e.array(2)?.bytes(key.verifying_key().as_bytes())?.bytes(&key.sign(&id).to_bytes())?.ok();
+            signers.iter().try_for_each(&mut sign)
         });
         let metadata = if lines > 0 { metadata } else { vec![0xf6] };
         self.made_by = id;
         Signed { id, bytes: [vec![0x84], body, witnesses, vec![0xf5], metadata].concat() }
     }
+}
+
+fn hash_of(key: &SigningKey) -> Hash28 {
+    blake2b_224(&[key.verifying_key().as_bytes()])
 }
 
 fn write(run: impl FnOnce(&mut Encoder<&mut Vec<u8>>) -> Result<(), minicbor::encode::Error<std::convert::Infallible>>) -> Vec<u8> {

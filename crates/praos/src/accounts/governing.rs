@@ -1,8 +1,7 @@
 //! The state of Conway's governance that certificates, withdrawals, votes and proposals have to fit: DReps, those who vote for accounts, and
 //! proposals (rules GOVCERT, DELEG and GOV). Whether a proposal is ratified isn't followed, nor is the committee.
 
-use std::collections::HashMap;
-
+use imbl::OrdMap;
 use slotmark_chain::block::{ActionId, Credential, DRep, GovernanceAction, Proposal, Vote, Voter};
 use slotmark_network::conway;
 
@@ -10,6 +9,7 @@ use slotmark_network::conway;
 const FIRST_COMPLETE: u64 = 10;
 
 /// A registration of a DRep.
+#[derive(Clone)]
 struct Registered {
     deposit: u64,
     /// Its number: votes that were given to an earlier registration don't count for a later one.
@@ -26,25 +26,26 @@ enum VotedBy {
 }
 
 /// A proposal that was made.
+#[derive(Clone)]
 struct Proposed {
     action: GovernanceAction,
     epoch: u64,
 }
 
 /// The state that acts of governance have to fit.
+#[derive(Clone)]
 pub(super) struct Governing {
     parameters: Option<conway::Parameters>,
-    dreps: HashMap<Credential, Registered>,
+    dreps: OrdMap<Credential, Registered>,
     registrations: u64,
-    accounts: HashMap<Credential, VotedBy>,
-    proposals: HashMap<ActionId, Proposed>,
+    accounts: OrdMap<Credential, VotedBy>,
+    proposals: OrdMap<ActionId, Proposed>,
 }
 
 impl Governing {
     /// The state of a genesis with these DReps, which nobody votes by.
     pub(super) fn new(parameters: Option<conway::Parameters>, dreps: &[conway::DRep]) -> Self {
-        let mut governing =
-            Self { parameters, dreps: HashMap::new(), registrations: 0, accounts: HashMap::new(), proposals: HashMap::new() };
+        let mut governing = Self { parameters, dreps: OrdMap::new(), registrations: 0, accounts: OrdMap::new(), proposals: OrdMap::new() };
         for drep in dreps {
             governing.add(Credential { script: drep.script, hash: drep.hash }, drep.deposit);
         }

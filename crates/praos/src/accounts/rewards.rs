@@ -3,20 +3,21 @@
 //! After section "Rewards and the Epoch Boundary" of the Shelley ledger specification (`createRUpd`, `reward`, `rewardOnePool`,
 //! `maxPool`, `mkApparentPerf`, `r_operator`, `r_member`) and `Cardano.Ledger.Shelley.Rewards`: rounded down where they are.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 
+use imbl::OrdMap;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use slotmark_chain::block::{Credential, Hash28, PoolTerms};
 use slotmark_network::{Ratio, shelley};
 
-use super::{Constants, Snapshot};
+use super::{Account, Constants, Snapshot};
 
 /// The figures that the rewards of an epoch are worked out of.
 pub(super) struct Issue<'i> {
     pub(super) parameters: &'i shelley::Parameters,
     pub(super) constants: &'i Constants,
-    pub(super) blocks: &'i BTreeMap<Hash28, u64>,
+    pub(super) blocks: &'i OrdMap<Hash28, u64>,
     pub(super) snapshot: &'i Snapshot,
     pub(super) reserves: u64,
     pub(super) fees: u64,
@@ -51,7 +52,7 @@ fn floor(number: &BigRational) -> u64 {
 
 impl Issue<'_> {
     /// Works the rewards out. `eligible` are the accounts that may have any; None for all.
-    pub(super) fn work_out(&self, eligible: Option<&HashSet<Credential>>) -> Update {
+    pub(super) fn work_out(&self, eligible: Option<&OrdMap<Credential, Option<Account>>>) -> Update {
         let d = exact(self.parameters.decentralisation);
         let mostly_overlay = d >= of(4, 5);
         let made: u64 = self.blocks.values().sum();
@@ -67,7 +68,13 @@ impl Issue<'_> {
     }
 
     /// The share of each account in the rewards of all pools.
-    fn shares(&self, rest: u64, made: u64, mostly_overlay: bool, eligible: Option<&HashSet<Credential>>) -> HashMap<Credential, u64> {
+    fn shares(
+        &self,
+        rest: u64,
+        made: u64,
+        mostly_overlay: bool,
+        eligible: Option<&OrdMap<Credential, Option<Account>>>,
+    ) -> HashMap<Credential, u64> {
         let mut stake: HashMap<&Hash28, u64> = HashMap::new();
         let mut members: HashMap<&Hash28, Vec<(&Credential, u64)>> = HashMap::new();
         let mut active = 0u64;
@@ -81,7 +88,7 @@ impl Issue<'_> {
         let circulating = self.constants.max_lovelace - self.reserves;
         let mut rewards: HashMap<Credential, u64> = HashMap::new();
         let mut pay = |owner: &Credential, lovelace: u64| {
-            if lovelace > 0 && eligible.is_none_or(|eligible| eligible.contains(owner)) {
+            if lovelace > 0 && eligible.is_none_or(|eligible| eligible.contains_key(owner)) {
                 *rewards.entry(*owner).or_default() += lovelace;
             }
         };

@@ -1,8 +1,10 @@
 //! Accounts by hand: a transaction that doesn't fit, and the rewards of an epoch.
 
 use slotmark_chain::block::{DRep, GovernanceAction};
+use slotmark_network::{Ratio, conway};
 
 use super::*;
+use crate::lottery::ActiveSlots;
 
 const OWNER: Credential = Credential { script: false, hash: [1; 28] };
 const MEMBER: Credential = Credential { script: false, hash: [2; 28] };
@@ -16,11 +18,29 @@ fn registration(pool: Hash28, cost: u64) -> Certificate {
     Certificate::PoolRegistration { pool, vrf_key_hash: [0; 32], terms: terms(cost) }
 }
 
+/// A genesis without pools and accounts.
+fn genesis_with(parameters: shelley::Parameters) -> Genesis {
+    Genesis {
+        hash: [0; 32],
+        shelley: shelley::Shelley { parameters, ..shelley::Shelley::stated(Default::default(), Default::default()) },
+        active_slots: ActiveSlots::new(Ratio::new(1, 20).unwrap()),
+        delegations: Vec::new(),
+        funds: Vec::new(),
+        pools: Vec::new(),
+        pool_terms: Vec::new(),
+        delegators: Vec::new(),
+        byron_hash: None,
+        has_all_funds: true,
+        ledger: None,
+        base: None,
+    }
+}
+
 /// Accounts of an owner, who has rewards, and of a member, and a pool.
 fn accounts() -> Accounts {
     let parameters = shelley::Parameters { min_pool_cost: 200, ..shelley::PARAMETERS };
-    let genesis = shelley::Shelley { parameters, ..shelley::Shelley::stated(Default::default(), Default::default()) };
-    let mut accounts = Accounts::new(&genesis, Ratio::new(1, 20).unwrap(), 500, (Some(conway::PARAMETERS), &[]));
+    let mut accounts = Accounts::new(&genesis_with(parameters), 500);
+    accounts.governing = Governing::new(Some(conway::PARAMETERS), &[]);
     let certificates = [
         Certificate::Registration { credential: OWNER, pool: None },
         Certificate::Registration { credential: MEMBER, pool: None },
@@ -28,12 +48,12 @@ fn accounts() -> Accounts {
     ];
     assert_eq!(accounts.apply(&moves(&[], &certificates)), Some(true));
     assert_eq!(accounts.pots().deposits, 2 * parameters.key_deposit + parameters.pool_deposit);
-    accounts.accounts.get_mut(&OWNER).unwrap().rewards = 7;
+    accounts.pay(&OWNER, 7);
     accounts
 }
 
-fn moves<'t>(withdrawals: &'t [(Credential, u64)], certificates: &'t [Certificate]) -> Moves<'t> {
-    Moves { fee: 5, withdrawals, certificates, proposals: &[], votes: &[], updates: false }
+fn moves(withdrawals: &[(Credential, u64)], certificates: &[Certificate]) -> Moves {
+    Moves { fee: 5, withdrawals: withdrawals.to_vec(), certificates: certificates.to_vec(), ..Moves::default() }
 }
 
 #[test]
@@ -93,9 +113,9 @@ fn rewards_are_those_worked_out_by_hand() {
     let parameters = shelley::Parameters { a0: Ratio::ZERO, n_opt: 1, rho: ratio(1, 100), tau: ratio(1, 10), ..shelley::PARAMETERS };
     let constants = Constants { max_lovelace: 1_000_500, epoch_slots: 200, active_slots: ratio(1, 20) };
     let stake = HashMap::from([(OWNER, (100, POOL)), (MEMBER, (300, POOL))]);
-    let work_out = |blocks: u64, pledge: u64, eligible: Option<&HashSet<Credential>>| {
+    let work_out = |blocks: u64, pledge: u64, eligible: Option<&OrdMap<Credential, Option<Account>>>| {
         let snapshot = Snapshot { stake: stake.clone(), pools: HashMap::from([(POOL, PoolTerms { pledge, ..terms(200) })]) };
-        let blocks = BTreeMap::from([(POOL, blocks)]);
+        let blocks = OrdMap::unit(POOL, blocks);
         let issue =
             Issue { parameters: &parameters, constants: &constants, blocks: &blocks, snapshot: &snapshot, reserves: 1_000_000, fees: 0 };
         let Update { treasury, issued, returned, rewards } = issue.work_out(eligible);
@@ -108,7 +128,7 @@ fn rewards_are_those_worked_out_by_hand() {
     // Half of the blocks expected: half of all.
     assert_eq!(work_out(5, 100, None), (500, 5_000, 900, Some(200 + 1_105), Some(2_295)));
     assert_eq!(work_out(10, 101, None), (1_000, 10_000, 9_000, None, None));
-    assert_eq!(work_out(10, 100, Some(&HashSet::from([MEMBER]))), (1_000, 10_000, 9_000 - 4_725, None, Some(4_725)));
+    assert_eq!(work_out(10, 100, Some(&OrdMap::unit(MEMBER, Some(Account::default())))), (1_000, 10_000, 9_000 - 4_725, None, Some(4_725)));
 }
 
 #[test]
@@ -137,7 +157,7 @@ type Act<'t> = (&'t [Certificate], &'t [(ActionId, Proposal)], &'t [Vote]);
 /// Takes in certificates, proposals and votes, each as a transaction of its own but for the last, whose result it returns.
 fn governed(accounts: &mut Accounts, acts: &[Act<'_>]) -> Option<bool> {
     let apply = |(certificates, proposals, votes): &Act<'_>| {
-        accounts.apply(&Moves { fee: 5, withdrawals: &[], certificates, proposals, votes, updates: false })
+        accounts.apply(&Moves { proposals: proposals.to_vec(), votes: votes.to_vec(), ..moves(&[], certificates) })
     };
     acts.iter().map(apply).last().flatten()
 }

@@ -158,10 +158,10 @@ proptest! {
             let mut undo = Vec::new();
             for stake in &mut stakes {
                 (epoch, places) = (epoch_before, known.clone());
-                let outline = stake.without_outputs(None);
-                stake.begin_journal();
+                let outline = stake.without_outputs();
+                stake.begin_changes();
                 (100 * number..).zip(steps).for_each(|(number, step)| apply(stake, step, number, &mut epoch, &mut places));
-                undo.push((outline, stake.take_journal()));
+                undo.push((outline, stake.take_changes(None)));
             }
             prop_assert_eq!(facts(&stakes[0], &places), facts(&stakes[1], &places));
             undos.push((undo, epoch_before, known, before));
@@ -223,10 +223,10 @@ proptest! {
             let mut undo = Vec::new();
             for stake in &mut stakes {
                 (epoch, places) = (epoch_before, known.clone());
-                let outline = stake.without_outputs(None);
-                stake.begin_journal();
+                let outline = stake.without_outputs();
+                stake.begin_changes();
                 (100 * number..).zip(steps).for_each(|(number, step)| apply(stake, step, number, &mut epoch, &mut places));
-                undo.push((outline, stake.take_journal()));
+                undo.push((outline, stake.take_changes(None)));
             }
             prop_assert_eq!(facts(&stakes[0], &places), facts(&stakes[1], &places));
             undos.push_back((undo, epoch_before, known));

@@ -64,6 +64,13 @@ impl Network {
         self.enter_epoch_of(header.era, header.slot, header.prev_hash.is_none())
     }
 
+    /// Returns a number for the epoch of a slot, where that is a later one than the running, or than the first where none runs yet.
+    pub(super) fn later_epoch(&self, slot: u64) -> Option<u64> {
+        let (number, first_slot) = self.epoch.as_ref().map_or((0, 0), |running| (running.number, running.first_slot));
+        let passed = slot.saturating_sub(first_slot) / self.genesis.shelley.epoch_slots;
+        (passed > 0).then_some(number + passed)
+    }
+
     pub(super) fn enter_epoch_of(&mut self, era: Era, slot: u64, is_first: bool) -> Arc<Epoch> {
         let (first_slot, first_epoch) = *self.after_byron.get_or_insert_with(|| {
             // A chain that begins after Byron has epoch 0 from slot 0 on, as if Byron had none.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from attack import bombs, disks, files, kills, networks, plans, programs, resuming, tampering, targets, together
+from attack import bombs, disks, files, kills, matrices, networks, programs, resuming, tampering, targets, together
 from attack.control import Attack, Controlled, controlled
 from attack.ground import Ground
 from attack.signals import default_for_children
@@ -31,7 +31,7 @@ ATTACKS = {
     "files": files.ATTACK,
     "together": together.ATTACK,
     "runs": tampering.ATTACK,
-    "plans": plans.ATTACK,
+    "matrices": matrices.ATTACK,
     "bombs": bombs.ATTACK,
     "disks": disks.ATTACK,
 }

@@ -83,8 +83,8 @@ def resuming(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
 
 def _kinds(ground: Ground, seed: int) -> dict[str, Kind]:
     """Sessions of some seconds; what takes turns in them is drawn by the seed."""
-    plan = ground.folder / "cut.toml"
-    plan.write_text(
+    matrix = ground.folder / "cut.toml"
+    matrix.write_text(
         f'rounds = 4\nseed = {seed}\nstore = "out"\n'
         '[[target]]\nname = "a"\nbackend = "memory"\n[[target]]\nname = "b"\nbackend = "memory"\n'
         f'[[fragment]]\nname = "first"\nchain = "{ground.chain}"\nblocks = 20\n'
@@ -104,7 +104,7 @@ def _kinds(ground: Ground, seed: int) -> dict[str, Kind]:
                 *("--rounds", "6", *common),
             )
         ),
-        "plan": Kind(("ledger", "run", "plan.toml"), always=True),
+        "matrix": Kind(("ledger", "run", "matrix.toml"), always=True),
     }
 
 
@@ -271,7 +271,7 @@ def _whole(ground: Ground, kind: Kind, folder: Path, *, planted: bool = True) ->
 
 
 def _prepare(ground: Ground, folder: Path) -> None:
-    shutil.copy(ground.folder / "cut.toml", folder / "plan.toml")
+    shutil.copy(ground.folder / "cut.toml", folder / "matrix.toml")
 
 
 def _lines(out: Path) -> int:

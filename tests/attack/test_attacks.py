@@ -30,7 +30,7 @@ SHORT = {
     "resumes": 2,
     "networks": 3,
     "runs": 8,
-    "plans": 4,
+    "matrices": 4,
     "bombs": 2,
     "disks": 4,
     "files": 8,
@@ -95,8 +95,8 @@ def test_an_attack_finds_a_fault_that_is_planted(name: str, fault: Fault, ground
 
 def test_every_attack_has_faults_that_it_must_find() -> None:
     assert all(one.faults for one in ATTACKS.values())
-    with pytest.raises(ValueError, match="plans: an attack needs faults"):
-        replace(ATTACKS["plans"], name="plans", faults=())
+    with pytest.raises(ValueError, match="matrices: an attack needs faults"):
+        replace(ATTACKS["matrices"], name="matrices", faults=())
 
 
 def test_an_attack_whose_inputs_never_reach_slotmark_fails_its_controls(tmp_path: Path) -> None:

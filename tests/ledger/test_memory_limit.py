@@ -208,17 +208,17 @@ def test_sizes_that_make_no_sense_are_refused(size: str, chain: Path, tmp_path: 
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_plans_limit_is_a_part_of_what_its_runs_are_of(chain: Path, tmp_path: Path) -> None:
-    plan = tmp_path / "plan.toml"
+def test_a_limit_of_a_matrix_is_a_part_of_what_its_runs_are_of(chain: Path, tmp_path: Path) -> None:
+    matrix = tmp_path / "matrix.toml"
     text = f'rounds = 1\n[[target]]\nname = "disk"\nbackend = "lmdb"\n[[fragment]]\nname = "all"\nchain = {json.dumps(str(chain))}\n'
     seen = []
     for limit in ('memory_limit = "100MB"\n', "", 'memory_limit = "100MB"\n'):
-        plan.write_text(limit + text)
-        made = slotmark("ledger", "run", plan)
+        matrix.write_text(limit + text)
+        made = slotmark("ledger", "run", matrix)
         assert made.returncode == 0, made.stderr
         seen.append("1 to measure, 0 there" in made.stderr)
     assert seen == [True, True, False]
-    plan.write_text('memory_limit = "100"\n' + text)
-    refused = slotmark("ledger", "run", plan)
+    matrix.write_text('memory_limit = "100"\n' + text)
+    refused = slotmark("ledger", "run", matrix)
     assert refused.returncode == 2
-    assert refused.stderr.startswith(f"slotmark: {plan}: memory_limit '100': expected ")
+    assert refused.stderr.startswith(f"slotmark: {matrix}: memory_limit '100': expected ")

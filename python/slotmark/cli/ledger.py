@@ -24,17 +24,17 @@ app = typer.Typer(
 @from_requests
 def run(
     context: typer.Context,
-    plan: Annotated[
+    matrix: Annotated[
         Path | None,
         Option(
-            "A TOML file of targets and fragments of chains, in the place of options (docs/replay.md): slotmark ledger run plan.toml",
-            "[PLAN]",
+            "A TOML file of targets and fragments of chains, in the place of options (docs/replay.md): slotmark ledger run matrix.toml",
+            "[MATRIX]",
             argument=True,
         ),
     ] = None,
     *,
     asked: Asked[Request],
-    again: Annotated[bool, Option("Of a plan: measure what its store holds once more.")] = False,
+    again: Annotated[bool, Option("Of a matrix: measure what its store holds once more.")] = False,
     live: Annotated[
         Path | None,
         Option(
@@ -49,9 +49,9 @@ def run(
     from slotmark.benches.ledger.live_chain import live_chain
 
     typed, chain = asked.values, {}
-    if plan is not None:
-        _refuse_beside_a_plan(context)
-        _carry_out(plan, typed.get("out"), again=again, resume=typed["resume"])
+    if matrix is not None:
+        _refuse_beside_a_matrix(context)
+        _measure(matrix, typed.get("out"), again=again, resume=typed["resume"])
         return
     if live is not None:
         if typed.keys() & {"chain", "genesis", "config"}:
@@ -62,48 +62,48 @@ def run(
             f"slotmark: {live}: its settled blocks are replayed; of its newest ones, at most {left.newest:,} are not settled."
         )
     if not {"chain", "out"} <= typed.keys() | chain:
-        raise ArgumentError("give --chain DIR or --live DIR, and -o DIR; or the file of a plan (docs/replay.md).")
+        raise ArgumentError("give --chain DIR or --live DIR, and -o DIR; or the file of a matrix (docs/replay.md).")
     if again:
-        raise ArgumentError("--again is of a plan: without one nothing is measured twice. Leave it out.")
+        raise ArgumentError("--again is of a matrix: without one nothing is measured twice. Leave it out.")
     request = asked(**chain)
     with progress("processes") as show:
         runs, failures = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), show)
     end_session(runs, runs, [failure.error for failure in failures], request.out)
 
 
-OF_PLANS = ("plan", "out", "resume", "again")
+OF_MATRICES = ("matrix", "out", "resume", "again")
 
 
-def _refuse_beside_a_plan(context: typer.Context) -> None:
+def _refuse_beside_a_matrix(context: typer.Context) -> None:
     for name, option in given(context):
-        if name not in OF_PLANS:
+        if name not in OF_MATRICES:
             raise ArgumentError(
-                f"{option} and a plan: the plan has it. Put it there; only -o, --resume and --again can be given with a plan."
+                f"{option} and a matrix: the matrix has it. Put it there; only -o, --resume and --again can be given with a matrix."
             )
 
 
-def _carry_out(file: Path, out: Path | None, *, again: bool, resume: bool) -> None:
+def _measure(file: Path, out: Path | None, *, again: bool, resume: bool) -> None:
     import msgspec
 
-    from slotmark.benches.ledger.plan_file import read_plan
-    from slotmark.benches.ledger.planned import carry_out
-    from slotmark.cli.plan_table import commands, plan_table
+    from slotmark.benches.ledger.matrix import measure
+    from slotmark.benches.ledger.matrix_file import read_matrix
+    from slotmark.cli.matrix_table import commands, matrix_table
 
-    plan = read_plan(file)
+    matrix = read_matrix(file)
     if out is not None:
-        plan = msgspec.structs.replace(plan, store=str(out))
-    timeout_s = duration_s(f"{file}: timeout", plan.timeout)
+        matrix = msgspec.structs.replace(matrix, store=str(out))
+    timeout_s = duration_s(f"{file}: timeout", matrix.timeout)
     with progress("processes") as show:
-        cells = carry_out(
-            plan,
+        cells = measure(
+            matrix,
             timeout_s,
-            memory_bytes(f"{file}: memory_limit", plan.memory_limit),
+            memory_bytes(f"{file}: memory_limit", matrix.memory_limit),
             again=again,
             resume=resume,
             on_remark=lambda remark: talk.remark(f"slotmark: {remark}"),
             on_step=show,
         )
-    print_table(plan_table(cells))
+    print_table(matrix_table(cells))
     for line in commands(cells):
         typer.echo(line)
     report_failures([f"{cell.fragment}, {cell.target}: {cell.why}" for cell in cells if cell.how == "failed"])

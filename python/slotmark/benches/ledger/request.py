@@ -54,7 +54,7 @@ class Request(Replay, frozen=True, kw_only=True):
     out: Annotated[
         Path,
         Option(
-            "The folder for the run folders, one per target; of a plan, its store.",
+            "The folder for the run folders, one per target; of a matrix, its store.",
             "DIR",
             ("-o", "--out"),
             after="chain",

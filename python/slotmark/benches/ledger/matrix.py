@@ -1,4 +1,4 @@
-"""Carrying a plan out: every target over every fragment, and nothing twice that the store holds already.
+"""Measuring a matrix: every target over every fragment, and nothing twice that the store holds already.
 
     STORE/FRAGMENT-DIGEST/TARGET
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from slotmark.benches.ledger.bench import blocks_of, programs_of, run
 from slotmark.benches.ledger.engine import genesis_files
-from slotmark.benches.ledger.plan_file import Fragment, PlanFile, PlannedTarget
+from slotmark.benches.ledger.matrix_file import Fragment, Matrix, MatrixTarget
 from slotmark.benches.ledger.request import Request
 from slotmark.benches.ledger.session import Blocks
 from slotmark.benches.ledger.targets import Program
@@ -60,8 +60,8 @@ class _Work(msgspec.Struct, frozen=True):
     settled: Mapping[str, Cell]
 
 
-def carry_out(
-    plan: PlanFile,
+def measure(
+    matrix: Matrix,
     timeout_s: float,
     memory_limit_bytes: int | None,
     *,
@@ -73,41 +73,41 @@ def carry_out(
     """Measures what is missing, fragment by fragment; what fails costs only itself.
 
     Args:
-        plan: What to measure, and where the runs are kept.
+        matrix: What to measure, and where the runs are kept.
         timeout_s: Of one process.
         memory_limit_bytes: Of one process; None for no limit.
         again: Whether to measure what is there once more, beside it.
         resume: Whether to go on with sessions that were cut.
         on_remark: Called with remarks for a person.
-        on_step: Called before and after each process, over all sessions of the plan.
+        on_step: Called before and after each process, over all sessions of the matrix.
 
     Returns:
-        Every cell, in the order of the plan: fragment by fragment, target by target.
+        Every cell, in the order of the matrix: fragment by fragment, target by target.
     """
-    store = Path(plan.store)
+    store = Path(matrix.store)
     kept = {} if again else _runs_by_cell(store, on_remark)
-    works = [_work(plan, fragment, kept, timeout_s, memory_limit_bytes) for fragment in plan.fragment]
-    total = sum(len(work.missing) for work in works) * plan.rounds
+    works = [_work(matrix, fragment, kept, timeout_s, memory_limit_bytes) for fragment in matrix.fragment]
+    total = sum(len(work.missing) for work in works) * matrix.rounds
     on_remark(
-        f"{len(plan.fragment)} fragments, {len(plan.target)} targets: {sum(len(work.missing) for work in works)} to measure, "
+        f"{len(matrix.fragment)} fragments, {len(matrix.target)} targets: {sum(len(work.missing) for work in works)} to measure, "
         f"{sum(cell.how == 'there' for work in works for cell in work.settled.values())} there"
     )
     cells: list[Cell] = []
     before = 0
-    for planned in works:
+    for work_before in works:
         # Two fragments may be one stretch: what was measured a moment ago is there.
-        same = kept.keys() & planned.missing.values()
-        work = _work(plan, planned.fragment, kept, timeout_s, memory_limit_bytes) if same else planned
+        same = kept.keys() & work_before.missing.values()
+        work = _work(matrix, work_before.fragment, kept, timeout_s, memory_limit_bytes) if same else work_before
         step = _over_all(on_step, work.fragment.name, before, total)
         measured = _measure(work, store, resume=resume, on_remark=on_remark, on_step=step) if work.missing else {}
         kept |= {work.missing[name]: cell.run for name, cell in measured.items() if cell.run}
-        cells += [{**work.settled, **measured}[target.name] for target in plan.target]
-        before += len(planned.missing) * plan.rounds
+        cells += [{**work.settled, **measured}[target.name] for target in matrix.target]
+        before += len(work_before.missing) * matrix.rounds
     return cells
 
 
 def _over_all(on_step: OnStep, fragment: str, before: int, total: int) -> OnStep:
-    """Takes the steps of a session as steps of the whole plan, with the number of steps before it."""
+    """Takes the steps of a session as steps of the whole matrix, with the number of steps before it."""
     return lambda done, _total, label: on_step(before + done, total, f"{fragment}: {label}")
 
 
@@ -129,7 +129,7 @@ def _runs_by_cell(store: Path, on_remark: Callable[[str], None]) -> dict[str, Ru
 
 
 def _work(
-    plan: PlanFile, fragment: Fragment, kept: Mapping[str, Run], timeout_s: float, memory_limit_bytes: int | None
+    matrix: Matrix, fragment: Fragment, kept: Mapping[str, Run], timeout_s: float, memory_limit_bytes: int | None
 ) -> _Work:
     """The missing cells of a fragment; a target that can't be started, or a chain that can't be read, is settled as failed."""
     request = Request(
@@ -139,26 +139,26 @@ def _work(
         genesis=Path(fragment.genesis) if fragment.genesis else None,
         config=Path(fragment.config) if fragment.config else None,
         blocks=None,
-        rounds=plan.rounds,
-        seed=plan.seed,
-        flush_every=plan.flush_every,
-        reapply=plan.reapply,
+        rounds=matrix.rounds,
+        seed=matrix.seed,
+        flush_every=matrix.flush_every,
+        reapply=matrix.reapply,
         timeout_s=timeout_s,
         memory_limit_bytes=memory_limit_bytes,
         out=Path(),
     )
     missing: dict[str, str] = {}
     settled: dict[str, Cell] = {}
-    wanted: list[PlannedTarget] = []
+    wanted: list[MatrixTarget] = []
     try:
         blocks = blocks_of(request.chain, None)
         skip, end = _stretch(fragment, blocks)
         request = msgspec.structs.replace(request, skip=skip, blocks=end)
-        of_fragment = _content_of_fragment(plan, request, blocks)
+        of_fragment = _content_of_fragment(matrix, request, blocks)
     except SlotmarkError as error:
-        failed = {one.name: Cell(fragment.name, one.name, "failed", why=error) for one in plan.target}
+        failed = {one.name: Cell(fragment.name, one.name, "failed", why=error) for one in matrix.target}
         return _Work(fragment, request, {}, failed)
-    for target in plan.target:
+    for target in matrix.target:
         try:
             (program,) = programs_of(_asking(request, [target]), blocks)
             cell = _digest({**of_fragment, **_content_of_program(program)})
@@ -170,7 +170,7 @@ def _work(
         else:
             missing[target.name] = cell
             wanted.append(target)
-    recorded = {"fragment": fragment.name, **({"machine name": plan.machine} if plan.machine else {})}
+    recorded = {"fragment": fragment.name, **({"machine name": matrix.machine} if matrix.machine else {})}
     request = msgspec.structs.replace(
         _asking(request, wanted), also_recorded={name: {**recorded, CELL: cell} for name, cell in missing.items()}
     )
@@ -217,7 +217,7 @@ def _session_folder(store: Path, work: _Work) -> Path:
     raise ArgumentError(f"{store}: more than {_MOST_SESSIONS:,} sessions of one kind. Choose another store.")
 
 
-def _asking(request: Request, targets: Sequence[PlannedTarget]) -> Request:
+def _asking(request: Request, targets: Sequence[MatrixTarget]) -> Request:
     """The request with these targets."""
     return msgspec.structs.replace(
         request,
@@ -241,18 +241,18 @@ def _stretch(fragment: Fragment, blocks: Blocks) -> tuple[int, int]:
     return skip, end
 
 
-def _content_of_fragment(plan: PlanFile, request: Request, blocks: Blocks) -> dict[str, object]:
+def _content_of_fragment(matrix: Matrix, request: Request, blocks: Blocks) -> dict[str, object]:
     """All that a cell is made of beside its target; blocks by their hashes, whatever the files are that they lie in."""
     machine = msgspec.structs.asdict(machine_facts())
     del machine["load"]
     return {
         "machine": machine,
-        "machine name": plan.machine,
+        "machine name": matrix.machine,
         "blocks": blocks.hashes[: request.blocks],
         "left out": request.skip,
         "genesis": [one.identity for one in genesis_files(request.genesis)] if request.genesis else [],
-        "rounds": plan.rounds,
-        "seed": plan.seed,
+        "rounds": matrix.rounds,
+        "seed": matrix.seed,
         **({"memory limit": request.memory_limit_bytes} if request.memory_limit_bytes else {}),
     }
 

@@ -1,6 +1,6 @@
-"""Plans and noise files changed by a stranger: refused, or carried out inside their own store; nothing else is touched.
+"""Matrices and noise files changed by a stranger: refused, or carried out inside their own store; nothing else is touched.
 
-A plan's commands are started, as those of a Makefile are: they are not changed here, only all else is.
+A matrix's commands are started, as those of a Makefile are: they are not changed here, only all else is.
 """
 
 import json
@@ -16,7 +16,7 @@ from attack.ground import Fault, Ground, content, emptied
 from attack.outcome import REFUSED, Ended, Tried, chances, command
 from attack.tampering import CONTROL, Commands, change_bytes, change_content, change_value
 
-_PLAN = """
+_MATRIX = """
 rounds = 1
 seed = 1
 flush_every = 10
@@ -42,18 +42,18 @@ to = 400
 """
 
 
-def plans(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
-    """Changes a plan or a noise file in one place, and gives it to `ledger run` or `compare`."""
-    place = emptied(ground.folder / "planned" / "place")
+def matrices(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
+    """Changes a matrix or a noise file in one place, and gives it to `ledger run` or `compare`."""
+    place = emptied(ground.folder / "matrices" / "place")
     compared = _compared(ground)
     usual = command(*compared, ground.noise, into=place).out
-    commands = Commands(place, emptied(ground.folder / "planned-temporary"), ground.variables)
+    commands = Commands(place, emptied(ground.folder / "matrices-temporary"), ground.variables)
     try:
-        for number, chance in enumerate(chances(seed, "plans", tries)):
+        for number, chance in enumerate(chances(seed, "matrices", tries)):
             emptied(place)
             (place.parent / "victim.py").write_text("print('untouched')\n")
             if chance.random() < 0.5:
-                what, wrong = _tampered_plan(ground, commands, place, chance)
+                what, wrong = _tampered_matrix(ground, commands, place, chance)
             else:
                 file = place / "noise.json"
                 file.write_bytes(ground.noise.read_bytes())
@@ -72,18 +72,18 @@ def _compared(ground: Ground) -> tuple[str | Path, ...]:
 
 
 def unharmed(ground: Ground) -> str:
-    """Returns the fault in using a plan and a noise file that nobody changed: all targets are measured, and the file counts."""
-    place = emptied(ground.folder / "planned" / "place")
+    """Returns the fault in using a matrix and a noise file that nobody changed: all targets are measured, and the file counts."""
+    place = emptied(ground.folder / "matrices" / "place")
     (place.parent / "victim.py").write_text("print('untouched')\n")
-    (place / "plan.toml").write_text(_PLAN.format(chain=ground.chain))
+    (place / "matrix.toml").write_text(_MATRIX.format(chain=ground.chain))
     usual = command(*_compared(ground), ground.noise, into=place)
     without = command(*_compared(ground)[:-1], into=place)
     if usual.code or without.code or usual.said == without.said:
         return f"the noise file doesn't count: {usual.said}"
     before = content(place.parent)
-    commands = Commands(place, emptied(ground.folder / "planned-temporary"), ground.variables)
+    commands = Commands(place, emptied(ground.folder / "matrices-temporary"), ground.variables)
     try:
-        compared, measured = commands(*_compared(ground), ground.noise), commands("ledger", "run", "plan.toml")
+        compared, measured = commands(*_compared(ground), ground.noise), commands("ledger", "run", "matrix.toml")
     finally:
         commands.close()
     for done in (compared, measured):
@@ -98,17 +98,17 @@ def unharmed(ground: Ground) -> str:
     return "" if runs == ["disk", "disk", "memory", "memory"] else f"the runs are {runs}"
 
 
-def _tampered_plan(ground: Ground, commands: Commands, place: Path, chance: random.Random) -> tuple[str, str]:
+def _tampered_matrix(ground: Ground, commands: Commands, place: Path, chance: random.Random) -> tuple[str, str]:
     """Returns the change, and the fault in its result."""
-    file = place / "plan.toml"
-    text = _PLAN.format(chain=ground.chain)
+    file = place / "matrix.toml"
+    text = _MATRIX.format(chain=ground.chain)
     if chance.random() < 0.3:
         file.write_text(text)
         what = change_bytes(file, chance)
     else:
-        plan = tomllib.loads(text)
-        what = f"{change_content(plan, chance)} of the plan"
-        file.write_bytes(_toml(plan).encode("utf-8", "surrogatepass"))
+        matrix = tomllib.loads(text)
+        what = f"{change_content(matrix, chance)} of the matrix"
+        file.write_bytes(_toml(matrix).encode("utf-8", "surrogatepass"))
     before = content(place.parent)
     done = commands("ledger", "run", file.name)
     wrong = done.crash(0, REFUSED) or _printed(done)
@@ -124,12 +124,12 @@ def _printed(done: Ended) -> str:
     return ""
 
 
-def _toml(plan: Any) -> str:
-    """A plan as TOML; what TOML doesn't have is written as JSON."""
-    if not isinstance(plan, dict):
-        return json.dumps(plan)
-    tables = {name: value for name, value in plan.items() if isinstance(value, list) and value}
-    lines = [f"{json.dumps(name)} = {json.dumps(value)}" for name, value in plan.items() if name not in tables]
+def _toml(matrix: Any) -> str:
+    """A matrix as TOML; what TOML doesn't have is written as JSON."""
+    if not isinstance(matrix, dict):
+        return json.dumps(matrix)
+    tables = {name: value for name, value in matrix.items() if isinstance(value, list) and value}
+    lines = [f"{json.dumps(name)} = {json.dumps(value)}" for name, value in matrix.items() if name not in tables]
     for name, entries in tables.items():
         for entry in entries:
             lines.append(f"[[{json.dumps(name)}]]")
@@ -142,10 +142,10 @@ def _toml(plan: Any) -> str:
 
 
 ATTACK = Attack(
-    "tampered plans and noise files",
+    "tampered matrices and noise files",
     60,
     0.05,
-    plans,
+    matrices,
     unharmed,
     (
         REFUSES,

@@ -1,4 +1,4 @@
-"""`slotmark ledger run PLAN`: every target over every fragment, nothing twice."""
+"""`slotmark ledger run MATRIX`: every target over every fragment, nothing twice."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 
 from slotmark import open_run
 from slotmark.benches.ledger.engine import program
-from slotmark.benches.ledger.plan_file import read_plan
+from slotmark.benches.ledger.matrix_file import read_matrix
 from slotmark.errors import ArgumentError, TargetError
 from tests.conftest import slotmark
 from tests.ledger.db_analysers import db_analyser
@@ -36,7 +36,7 @@ with open(out, "w") as file:
     file.write(json.dumps({"record": "end", "blocks": len(points)}) + "\\n")
 """
 
-PLAN = """
+MATRIX = """
 rounds = 2
 machine = "bench-1"
 [[target]]
@@ -57,17 +57,17 @@ to = {end}
 
 
 class Place:
-    """A folder with a chain of 60 blocks, a target that counts its starts, and a plan."""
+    """A folder with a chain of 60 blocks, a target that counts its starts, and a matrix."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.file = folder / "plan.toml"
+        self.file = folder / "matrix.toml"
         self.script = folder / "counted.py"
         self.script.write_text(COUNTED, encoding="utf-8")
         made = slotmark("chain", "synth", "--workload", "empty", "--blocks", "60", "-o", folder / "chain")
         assert made.returncode == 0, made.stderr
 
-    def write(self, text: str = PLAN, *, begin: int = 0, end: int = 10**9) -> None:
+    def write(self, text: str = MATRIX, *, begin: int = 0, end: int = 10**9) -> None:
         self.file.write_text(
             text.format(python=sys.executable, script=self.script, begin=begin, end=end), encoding="utf-8"
         )
@@ -116,8 +116,8 @@ def test_cells_are_measured_once_and_a_failed_one_costs_itself(place: Place) -> 
 
 
 def test_what_a_cell_is_of_is_its_content(place: Place) -> None:
-    bad = PLAN[PLAN.index('[[target]]\nname = "bad"') : PLAN.index("[[fragment]]")]
-    place.write(PLAN.replace(bad, ""), begin=300, end=800)
+    bad = MATRIX[MATRIX.index('[[target]]\nname = "bad"') : MATRIX.index("[[fragment]]")]
+    place.write(MATRIX.replace(bad, ""), begin=300, end=800)
     assert place.run().returncode == 0
     assert place.starts == 4
     text = place.file.read_text(encoding="utf-8")
@@ -181,8 +181,8 @@ config = "config.json"
     assert compared.returncode == 0, compared.stderr
 
 
-def test_a_plan_that_was_cut_is_resumed(place: Place) -> None:
-    place.write(PLAN.replace("rounds = 2", "rounds = 3"), begin=300, end=800)
+def test_a_matrix_that_was_cut_is_resumed(place: Place) -> None:
+    place.write(MATRIX.replace("rounds = 2", "rounds = 3"), begin=300, end=800)
     place.script.write_text(COUNTED.replace("import json, sys", "import json, sys, time; time.sleep(0.5)"))
     with subprocess.Popen(
         [sys.executable, "-m", "slotmark", "ledger", "run", str(place.file)],
@@ -208,7 +208,7 @@ def test_a_plan_that_was_cut_is_resumed(place: Place) -> None:
     assert not list((place.folder / "runs").glob("*/unfinished-session.jsonl"))
 
 
-def test_a_plan_that_was_killed_while_it_wrote_its_runs_goes_on_with_that_session(place: Place) -> None:
+def test_a_matrix_that_was_killed_while_it_wrote_its_runs_goes_on_with_that_session(place: Place) -> None:
     """Cells that had a run counted as measured, and the rest was measured in another session."""
     two = '[[target]]\nname = "a"\nbackend = "memory"\n[[target]]\nname = "b"\nbackend = "memory"\n'
     place.write(f'rounds = 2\n{two}[[fragment]]\nname = "whole"\nchain = "chain"\n')
@@ -224,8 +224,8 @@ def test_a_plan_that_was_killed_while_it_wrote_its_runs_goes_on_with_that_sessio
     assert "0 to measure, 2 there" in again.stderr
 
 
-def test_a_plan_that_was_killed_before_its_first_round_leaves_nothing_of_it(place: Place) -> None:
-    """The plan measured in another folder, and the first was left for ever."""
+def test_a_matrix_that_was_killed_before_its_first_round_leaves_nothing_of_it(place: Place) -> None:
+    """The matrix measured in another folder, and the first was left for ever."""
     place.write(
         'rounds = 2\n[[target]]\nname = "a"\nbackend = "memory"\n[[fragment]]\nname = "whole"\nchain = "chain"\n'
     )
@@ -249,32 +249,32 @@ FRAGMENT = '[[fragment]]\nname = "f"\nchain = "chain"\n'
         ("rounds = ", "no TOML"),
         (FRAGMENT, "Object missing required field `target`"),
         ("target = []\n" + FRAGMENT, "there is no [[target]]"),
-        ("round = 3\n" + TARGET + FRAGMENT, "'round' is no key of a plan. Did you mean 'rounds'?"),
+        ("round = 3\n" + TARGET + FRAGMENT, "'round' is no key of a matrix. Did you mean 'rounds'?"),
         ("rounds = 0\n" + TARGET + FRAGMENT, "rounds: Expected `int` >= 1"),
         ('rounds = "5"\n' + TARGET + FRAGMENT, "rounds: Expected `int`, got `str`"),
         (TARGET + TARGET + FRAGMENT, "two targets are called 'a'"),
         (TARGET.replace('"a"', '"../a"') + FRAGMENT, "target 1: name '../a' can't be a folder's"),
         (TARGET.replace("memory", "memroy") + FRAGMENT, "backend 'memroy': no such store. Did you mean 'memory'?"),
         (TARGET + 'command = "x {out}"\n' + FRAGMENT, "expected either command or backend"),
-        (TARGET + FRAGMENT + "form = 3\n", "fragment 1: 'form' is no key of a plan. Did you mean 'from'?"),
+        (TARGET + FRAGMENT + "form = 3\n", "fragment 1: 'form' is no key of a matrix. Did you mean 'from'?"),
         (TARGET + FRAGMENT + "from = -1\n", "fragment 1: from: Expected `int` >= 0"),
         (TARGET + FRAGMENT + "from = 9\nto = 3\n", "to = 3 lies before from = 9"),
         (TARGET + FRAGMENT + "to = 9\nblocks = 3\n", "both to and blocks end it"),
         (TARGET + FRAGMENT + 'chain = ["x"]\n', "no TOML"),
     ],
 )
-def test_a_bad_plan_ends_with_one_line(text: str, why: str, tmp_path: Path) -> None:
-    file = tmp_path / "plan.toml"
+def test_a_bad_matrix_ends_with_one_line(text: str, why: str, tmp_path: Path) -> None:
+    file = tmp_path / "matrix.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ArgumentError) as caught:
-        read_plan(file)
+        read_matrix(file)
     assert str(caught.value).startswith(f"{file}: ")
     assert why in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_what_a_plan_cannot_measure_is_named(place: Place) -> None:
-    place.write(PLAN, begin=10**8)
+def test_what_a_matrix_cannot_measure_is_named(place: Place) -> None:
+    place.write(MATRIX, begin=10**8)
     made = place.run()
     assert made.returncode == 2
     assert "late, bad: fragment 'late': " in made.stderr
@@ -282,13 +282,13 @@ def test_what_a_plan_cannot_measure_is_named(place: Place) -> None:
     assert [path.name for path in place.runs()] == ["one"]
     beside = place.run("--rounds", "3")
     assert beside.returncode == 2
-    assert "--rounds and a plan: the plan has it" in beside.stderr
+    assert "--rounds and a matrix: the matrix has it" in beside.stderr
     alone = slotmark("ledger", "run", "--again", "--chain", place.folder / "chain", "-o", place.folder / "x")
     assert alone.returncode == 2
-    assert "--again is of a plan" in alone.stderr
+    assert "--again is of a matrix" in alone.stderr
     neither = slotmark("ledger", "run", "--backend", "memory")
     assert neither.returncode == 2
-    assert "give --chain DIR or --live DIR, and -o DIR; or the file of a plan" in neither.stderr
+    assert "give --chain DIR or --live DIR, and -o DIR; or the file of a matrix" in neither.stderr
 
 
 def test_a_damaged_run_in_the_store_is_left_out(place: Place) -> None:

@@ -1,4 +1,4 @@
-"""A plan of measurements, as a file: every target over every fragment of a chain.
+"""A matrix of measurements, as a file: every target over every fragment of a chain.
 
 rounds = 5                     # processes of each target; 5 by default
 memory_limit = "200MB"         # of each process and its page cache; none by default
@@ -30,7 +30,7 @@ from slotmark.benches.ledger.engine import refuse_unknown_store
 from slotmark.errors import ArgumentError, did_you_mean
 from slotmark.texts import read_toml
 
-_EXAMPLE = "docs/replay.md shows a plan."
+_EXAMPLE = "docs/replay.md shows a matrix."
 _LONGEST = 100
 _AT = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 _PLACE = re.compile(r"\[(\d+)\]")
@@ -39,7 +39,7 @@ _Count = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
 _Slot = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
-class PlannedTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MatrixTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A target: a command, or our engine over a store.
 
     Attributes:
@@ -75,8 +75,8 @@ class Fragment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={
     blocks: _Count | None = None
 
 
-class PlanFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A plan; paths are from its file's folder.
+class Matrix(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A matrix; paths are from its file's folder.
 
     Attributes:
         target: What is measured.
@@ -91,7 +91,7 @@ class PlanFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         store: The folder for the runs.
     """
 
-    target: list[PlannedTarget]
+    target: list[MatrixTarget]
     fragment: list[Fragment]
     rounds: _Count = 5
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**62)] = 1
@@ -103,36 +103,36 @@ class PlanFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     store: str = "runs"
 
 
-def read_plan(file: Path) -> PlanFile:
-    """The plan in a TOML file, its paths made absolute.
+def read_matrix(file: Path) -> Matrix:
+    """The matrix in a TOML file, its paths made absolute.
 
     Raises:
-        ArgumentError: It can't be read, is no TOML, or something in it isn't what a plan holds.
+        ArgumentError: It can't be read, is no TOML, or something in it isn't what a matrix holds.
     """
     try:
         content = read_toml(file)
     except OSError as error:
-        raise ArgumentError(f"{file}: the plan can't be read ({error.strerror}). {_EXAMPLE}") from error
+        raise ArgumentError(f"{file}: the matrix can't be read ({error.strerror}). {_EXAMPLE}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ArgumentError(f"{file}: no TOML ({error}). {_EXAMPLE}") from error
-    _refuse_unknown_keys(file, "", content, PlanFile)
-    for table, kind in (("target", PlannedTarget), ("fragment", Fragment)):
+    _refuse_unknown_keys(file, "", content, Matrix)
+    for table, kind in (("target", MatrixTarget), ("fragment", Fragment)):
         for number, one in enumerate(_tables(content.get(table)), start=1):
             _refuse_unknown_keys(file, f"{table} {number}: ", one, kind)
     try:
-        plan = msgspec.convert(content, PlanFile)
+        matrix = msgspec.convert(content, Matrix)
     except msgspec.ValidationError as error:
         raise ArgumentError(f"{file}: {_in_words(str(error))}. {_EXAMPLE}") from error
-    _refuse_names(file, "target", [one.name for one in plan.target])
-    _refuse_names(file, "fragment", [one.name for one in plan.fragment])
-    for target in plan.target:
+    _refuse_names(file, "target", [one.name for one in matrix.target])
+    _refuse_names(file, "fragment", [one.name for one in matrix.fragment])
+    for target in matrix.target:
         _refuse_target(file, target)
-    for fragment in plan.fragment:
+    for fragment in matrix.fragment:
         _refuse_stretch(file, fragment)
     return msgspec.structs.replace(
-        plan,
-        store=str(file.parent / plan.store),
-        fragment=[_with_paths(file.parent, one) for one in plan.fragment],
+        matrix,
+        store=str(file.parent / matrix.store),
+        fragment=[_with_paths(file.parent, one) for one in matrix.fragment],
     )
 
 
@@ -145,7 +145,7 @@ def _refuse_unknown_keys(file: Path, where: str, table: Mapping[str, Any], kind:
     for key in table:
         if key not in known:
             raise ArgumentError(
-                f"{file}: {where}'{key}' is no key of a plan.{did_you_mean(key, known)} There are {', '.join(known)}."
+                f"{file}: {where}'{key}' is no key of a matrix.{did_you_mean(key, known)} There are {', '.join(known)}."
             )
 
 
@@ -178,7 +178,7 @@ def _refuse_names(file: Path, what: str, names: Sequence[str]) -> None:
             raise ArgumentError(f"{file}: two {what}s are called '{name}'. Name each once.")
 
 
-def _refuse_target(file: Path, target: PlannedTarget) -> None:
+def _refuse_target(file: Path, target: MatrixTarget) -> None:
     where = f"{file}: target '{target.name}'"
     if bool(target.command) == bool(target.backend):
         raise ArgumentError(f"{where}: expected either command or backend. Give one of them.")

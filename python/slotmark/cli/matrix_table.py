@@ -1,10 +1,10 @@
-"""Table of `slotmark ledger run PLAN`: every cell, and the commands that compare the targets of each fragment."""
+"""Table of `slotmark ledger run MATRIX`: every cell, and the commands that compare the targets of each fragment."""
 
 from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
-from slotmark.benches.ledger.planned import Cell
+from slotmark.benches.ledger.matrix import Cell
 from slotmark.cleaning import one_line
 from slotmark.cli.session import compare_command
 from slotmark.metrics import samples
@@ -17,7 +17,7 @@ TOTAL = "total_us"
 _HOW = {"measured": "measured", "there": "was there", "failed": "failed"}
 
 
-def plan_table(cells: Sequence[Cell]) -> Table:
+def matrix_table(cells: Sequence[Cell]) -> Table:
     """A row per cell: the mean over processes of what all blocks together took, and where the run is."""
     table = Table(box=None, pad_edge=False)
     for column in ("fragment", "target"):

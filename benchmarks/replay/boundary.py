@@ -6,15 +6,14 @@ Chains are forged, with rewards, and replayed on one core. Beside each time stan
 process, one per delegator, and the time per delegator beside that of the smallest chain: 1.0 where time grows with the number.
 """
 
-import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from slotmark.benches.ledger.engine import program
+from benchmarks.replay.one_core import replay
+
 from slotmark.run import machine_facts
 
 BLOCKS = 200
@@ -36,25 +35,7 @@ def forge(folder: Path, delegators: int) -> Path:
 
 def replayed(chain: Path, folder: Path) -> tuple[float, float, float]:
     """Figures of one process: ms of a boundary with rewards, ms of loading the genesis's outputs, and its largest resident set in MB."""
-    with tempfile.TemporaryDirectory(dir=folder) as own:
-        prepared, out = Path(own) / "prepared", Path(own) / "out"
-        genesis = chain / "genesis" / "shelley-genesis.json"
-        subprocess.run([program(), "--prepare", "--genesis", genesis, "--out", prepared], check=True)
-        words = [
-            "--chain",
-            chain,
-            "--prepared",
-            prepared,
-            "--backend",
-            "memory",
-            "--state",
-            Path(own) / "state",
-            "--out",
-            out,
-        ]
-        core = min(os.sched_getaffinity(0))
-        subprocess.run([program(), *words], check=True, preexec_fn=lambda: os.sched_setaffinity(0, {core}))
-        _, *blocks, end = (json.loads(line) for line in out.read_text().splitlines())
+    blocks, end = replay(chain, folder)
     boundaries = [block["tick_ns"] / 1e6 for block in blocks if block["first_of_epoch"]][WITH_REWARDS:]
     return statistics.median(boundaries), end["load_ns"] / 1e6, end["peak_bytes"] / 1e6
 

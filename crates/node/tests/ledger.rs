@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::ValueEnum as _;
 use pallas_network::facades::NodeClient;
 use pallas_network::miniprotocols::localtxsubmission::{EraTx, Response};
+use serde_json::{Value, json};
 use slotmark_chain::block::Decoder;
 use slotmark_chain::{ChainAppender, Hash32, Point};
 use slotmark_praos::state::ChainState;
@@ -22,6 +23,8 @@ use bed::{Bed, MAGIC, Node, Shape, ingest, run, wait_for, wait_for_agreement, wa
 
 const SHAPE: Shape = Shape { pools: 2, security_parameter: 5, active_slots: 0.5, epoch_slots: 50, slot_ms: 100 };
 const STORES: [&str; 3] = ["memory", "lsm", "lmdb"];
+/// Accounts that earn rewards where the end of an epoch is to take its time.
+const DELEGATORS: u64 = 50_000;
 /// Times that each node with a set on disk is killed.
 const KILLS: u64 = 5;
 
@@ -128,6 +131,61 @@ fn a_set_is_that_of_the_chain_wherever_the_node_is_killed() {
     // A snapshot when it ends, and others before.
     assert!(log.contains(r#""ns":"ChainDB.LedgerEvent.Snapshot.TookSnapshot","data":{"enclosedTime":{"tag":"RisingEdge"}"#));
     ingest(&bed, &[0, 1, 2]);
+}
+
+/// A bed with so many delegators who earn rewards that the end of an epoch takes its time.
+fn bed_of_long_boundaries() -> Bed {
+    let bed = Bed::new(Shape { epoch_slots: 40, ..SHAPE });
+    let path = bed.genesis_path();
+    let mut shelley: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    (shelley["protocolParams"]["tau"], shelley["protocolParams"]["rho"]) = (json!(0.2), json!(0.003));
+    let pool = shelley["staking"]["pools"].as_object().unwrap().keys().next().unwrap().clone();
+    for number in 0..DELEGATORS {
+        shelley["staking"]["stake"][format!("{number:056x}")] = json!(pool);
+        shelley["initialFunds"][format!("00{number:056x}{number:056x}")] = json!(1_000_000_000);
+    }
+    fs::write(&path, shelley.to_string()).unwrap();
+    bed
+}
+
+/// The slot and the name of the last line of the leadership check.
+fn last_check(node: &Node) -> Option<(u64, String)> {
+    node.log().lines().rev().find_map(|line| {
+        let line: Value = serde_json::from_str(line).ok()?;
+        let name = line["ns"].as_str()?.strip_prefix("Forge.Loop.")?.to_owned();
+        Some((line["data"]["slot"].as_u64()?, name))
+    })
+}
+
+#[test]
+fn a_set_is_that_of_the_chain_where_the_node_is_killed_in_the_middle_of_an_epoch_boundary() {
+    let bed = bed_of_long_boundaries();
+    let start = || bed.start(1, &[0], &["--ledger", "lsm"]);
+    let mut nodes = vec![bed.start(0, &[1], &[]), start()];
+    wait_for_sockets(&mut nodes);
+    let epoch = |slot: u64| slot / 40;
+    let mut hits = 0;
+    for _ in 0..3 {
+        // The state of the ledger is looked up before the end of the epoch is worked out, and its view is there behind it.
+        let before = nodes[1].tip_slot().map_or(0, epoch);
+        let reached = |nodes: &[Node]| last_check(&nodes[1]).filter(|(slot, name)| epoch(*slot) > before && name == "LedgerState");
+        wait_for("the end of an epoch", &mut nodes, reached);
+        let node = nodes.pop().unwrap();
+        let log = node.folder.join("stdout");
+        node.kill();
+        hits += usize::from(fs::read_to_string(log).unwrap().lines().last().is_some_and(|line| line.contains("Forge.Loop.LedgerState")));
+        let (tip, digest) = of_set(&folder(&bed, 1, "lsm"), "lsm");
+        if tip.hash != [0; 32] {
+            assert_eq!(digest, of_chain(&bed, 1, tip).0, "slot {}", tip.slot);
+        }
+        nodes.push(start());
+        wait_for("the node to be back", &mut nodes, |nodes| nodes[1].tip_slot().filter(|slot| epoch(*slot) > before));
+    }
+    assert!(hits > 0, "no kill was in the middle of a boundary");
+    let number = nodes[0].tip().unwrap().0;
+    wait_for_agreement(number + 3, &mut nodes);
+    assert!(nodes.iter().all(|node| !node.errors().contains("was refused")));
+    nodes.into_iter().for_each(Node::stop);
 }
 
 /// Runs a node that can't start; gives its line.

@@ -125,7 +125,7 @@ def test_results_and_reports_import_no_analysis() -> None:
     assert len(reports) > 40
     found = {str(one.relative_to(SOURCE)): names for one in [*results, *reports] if (names := of_compare(one))}
     assert found == {
-        "compare/result.py": {"slotmark.compare.traits"},
+        "compare/results/rows.py": {"slotmark.compare.traits"},
         "report/sections/method.py": {"slotmark.compare.estimators"},
     }
     assert of_compare(SOURCE / "compare" / "plan.py"), "what computes is found"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from slotmark.compare import Comparison, compare
-from slotmark.compare.result import Difference
+from slotmark.compare.results.rows import Difference
 from slotmark.run import open_run
 from tests.conftest import slotmark
 

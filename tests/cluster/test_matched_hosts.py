@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from slotmark.compare import compare
-from slotmark.compare.result import Difference
+from slotmark.compare.results.rows import Difference
 from slotmark.run import MachineFacts, Run, machine_facts, open_run
 from tests.conftest import slotmark
 

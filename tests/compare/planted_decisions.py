@@ -10,7 +10,9 @@ from slotmark.compare.compare import judged
 from slotmark.compare.decision import decide
 from slotmark.compare.estimators import Entry, Measured
 from slotmark.compare.policy import Policy
-from slotmark.compare.result import Answer, Basis, Comparison, Decision, Quantity, Side
+from slotmark.compare.result import Comparison, Side
+from slotmark.compare.results.decision import Answer, Decision
+from slotmark.compare.results.rows import Basis, Quantity
 from slotmark.metrics import Metric
 from slotmark.run import Target
 from slotmark.statistics.between_runs import pooled

@@ -15,7 +15,7 @@ from benchmarks.statistics.rows import Asked
 from slotmark.benches.cluster.bed import Host
 from slotmark.benches.cluster.live.placing import halves
 from slotmark.compare import compare
-from slotmark.compare.result import Difference
+from slotmark.compare.results.rows import Difference
 from slotmark.metrics import register
 from slotmark.run import Run, RunWriter, Target
 from slotmark.run.manifest import MIXED, ROUND

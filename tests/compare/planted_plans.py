@@ -7,7 +7,7 @@ from slotmark.compare.estimators.means import chance_of_pairs
 from slotmark.compare.estimators.reach import Chance, variation
 from slotmark.compare.mixed import chance_of_rounds
 from slotmark.compare.prior import Prior
-from slotmark.compare.result import Design
+from slotmark.compare.results.rows import Design
 from slotmark.compare.spread import entry_of
 from slotmark.compare.spread_table import SpreadTable
 from slotmark.metrics import catalogue

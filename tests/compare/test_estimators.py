@@ -19,7 +19,7 @@ FIRINGS = '''"""The middle of each side's firings, by which nobody else compares
 import numpy as np
 
 from slotmark.compare.estimators.interface import Entry, Estimate, Task, measured_of_means
-from slotmark.compare.result import Basis
+from slotmark.compare.results.rows import Basis
 from slotmark.compare.summary import summarise
 from slotmark.compare.traits import Traits, Unit, pair_degrees
 from slotmark.statistics.interval import Interval

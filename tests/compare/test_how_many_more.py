@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slotmark.compare.estimators import Entry, Measured
-from slotmark.compare.result import Decision
+from slotmark.compare.results.decision import Decision
 from slotmark.metrics import Metric
 from tests.compare.planted_decisions import MARGIN, decided, difference_of_runs
 

@@ -11,7 +11,8 @@ from benchmarks.ledger.made_up_runs import made_up_run
 
 from slotmark.benches.ledger.tables import PROCESSES
 from slotmark.compare import compare
-from slotmark.compare.result import Comparison, Difference
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.rows import Difference
 from slotmark.run import Run, RunWriter
 
 EVENLY = [0, 4, 8], [1, 2, 3, 5, 6, 7, 9, 10, 11, 12]

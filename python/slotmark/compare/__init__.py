@@ -7,22 +7,10 @@ from types import ModuleType
 
 from slotmark.compare.compare import alone, compare
 from slotmark.compare.policy import Policy, policy_text, read_policy
-from slotmark.compare.result import (
-    ALL,
-    Answer,
-    Basis,
-    BlockDesign,
-    Cause,
-    Comparison,
-    Decision,
-    Difference,
-    Needed,
-    Quantity,
-    Row,
-    Side,
-    Summary,
-)
+from slotmark.compare.result import Comparison, Side
+from slotmark.compare.results.decision import Answer, Cause, Decision, Needed
 from slotmark.compare.results.details import Blocks, Detail, Ranking, Simulated, Swept
+from slotmark.compare.results.rows import ALL, Basis, BlockDesign, Difference, Quantity, Row, Summary
 from slotmark.compare.shown import show_run, show_session
 from slotmark.compare.sides import name_sides
 from slotmark.compare.summary import summarise, summarise_runs

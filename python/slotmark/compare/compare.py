@@ -24,7 +24,8 @@ from slotmark.compare.mixed import (
 from slotmark.compare.paired_runs import LEAST, whole_rounds
 from slotmark.compare.policy import Policy
 from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank
-from slotmark.compare.result import Comparison, Difference, Row, Side
+from slotmark.compare.result import Comparison, Side
+from slotmark.compare.results.rows import Difference, Row
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.compare.verdict import judge, withstanding
 from slotmark.compare.warnings import between, within

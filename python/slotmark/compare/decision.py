@@ -7,22 +7,9 @@ import numpy as np
 
 from slotmark.cleaning import one_line
 from slotmark.compare.policy import Accepted, Policy
-from slotmark.compare.result import (
-    ALL,
-    FROM_RUNS,
-    NOT_KNOWN,
-    Answer,
-    Basis,
-    Cause,
-    Comparison,
-    Decision,
-    Difference,
-    Needed,
-    Quantity,
-    Row,
-    Side,
-    origin_in_line,
-)
+from slotmark.compare.result import Comparison, Side, origin_in_line
+from slotmark.compare.results.decision import Answer, Cause, Decision, Needed
+from slotmark.compare.results.rows import ALL, FROM_RUNS, NOT_KNOWN, Basis, Difference, Quantity, Row
 from slotmark.compare.traits import joined_words, traits_of
 from slotmark.metrics import Metric
 from slotmark.numbers import percent, percent_change

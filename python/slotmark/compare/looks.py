@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from slotmark.compare.compare import Progress, compare
 from slotmark.compare.paired_runs import spoiling
 from slotmark.compare.policy import Policy
-from slotmark.compare.result import Cause, Comparison, Decision
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.decision import Cause, Decision
 from slotmark.compare.sides import refuse_unlike_runs
 from slotmark.compare.traits import traits_of
 from slotmark.errors import ComparisonError

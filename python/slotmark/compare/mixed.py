@@ -11,7 +11,8 @@ from slotmark import warnings
 from slotmark.compare.estimators.interface import Entry, Measured, measured_of_means
 from slotmark.compare.estimators.reach import Chance
 from slotmark.compare.paired_runs import spoiling
-from slotmark.compare.result import ALL, Basis, Side
+from slotmark.compare.result import Side
+from slotmark.compare.results.rows import ALL, Basis
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.traits import traits_of
 from slotmark.compare.verdict import Judgement

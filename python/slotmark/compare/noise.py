@@ -13,7 +13,8 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from slotmark.compare.result import ALL, Comparison
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.rows import ALL
 from slotmark.compare.warnings import machines
 from slotmark.errors import ArgumentError, ComparisonError
 from slotmark.metrics import catalogue

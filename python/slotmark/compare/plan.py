@@ -12,8 +12,9 @@ from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned,
 from slotmark.compare.mixed import chance, differs_by_place, mixed_rounds, who_ran
 from slotmark.compare.paired_runs import pairs_of, without_spoilt_rounds
 from slotmark.compare.policy import Policy
-from slotmark.compare.result import Design, Side
+from slotmark.compare.result import Side
 from slotmark.compare.results.plan import Effort, Plan, Shown, Unknown, Wanted
+from slotmark.compare.results.rows import Design
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.compare.traits import traits_of
 from slotmark.errors import ComparisonError, did_you_mean

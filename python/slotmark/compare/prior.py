@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from slotmark.compare.result import FROM_RUNS
+from slotmark.compare.results.rows import FROM_RUNS
 from slotmark.compare.spread_table import SpreadTable
 from slotmark.metrics import Metric
 from slotmark.numbers import percent

@@ -5,7 +5,8 @@ from itertools import combinations
 
 from slotmark.cleaning import one_line
 from slotmark.compare.estimators import ESTIMATORS, Entry, Task
-from slotmark.compare.result import Difference, PartRanking, Ranked, Row, Side, TargetRanking, origin_in_line
+from slotmark.compare.result import PartRanking, Ranked, Side, TargetRanking, origin_in_line
+from slotmark.compare.results.rows import Difference, Row
 from slotmark.metrics import Catalogue, Metric
 from slotmark.numbers import number
 from slotmark.verdict import MOVED, Verdict

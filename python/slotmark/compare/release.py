@@ -13,7 +13,7 @@ from slotmark.compare.decision import together
 from slotmark.compare.earlier import EarlierRuns
 from slotmark.compare.plan import plan
 from slotmark.compare.policy import Policy, read_policy
-from slotmark.compare.result import Answer
+from slotmark.compare.results.decision import Answer
 from slotmark.compare.results.plan import Effort
 from slotmark.compare.results.release import Compared, Cost, MissingRun, Released, ReleasePlan, RunSide
 from slotmark.compare.traits import traits_of

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from slotmark.compare.clocks import clock_warnings
-from slotmark.compare.result import Summary
+from slotmark.compare.results.rows import Summary
 from slotmark.compare.results.shown import ShownRun, ShownSession
 from slotmark.compare.summary import summarise_runs
 from slotmark.metrics import Analysis, Filter, Metric, catalogue, samples

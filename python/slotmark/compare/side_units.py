@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from slotmark.compare.machines import on_same_machines
 from slotmark.compare.paired_runs import LEAST, Pairing
-from slotmark.compare.result import Summary
+from slotmark.compare.results.rows import Summary
 from slotmark.compare.summary import summarise_runs
 from slotmark.metrics import AllSamples, Analysis, LongSamples, Metric
 from slotmark.statistics.mean_difference import (

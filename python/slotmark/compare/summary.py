@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from slotmark.compare.result import Summary
+from slotmark.compare.results.rows import Summary
 from slotmark.metrics import AllSamples, Key, LongSamples, Samples, ranks
 from slotmark.statistics.in_chunks import Chunks, moments, values_at
 from slotmark.statistics.location import (

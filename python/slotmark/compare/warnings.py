@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from slotmark import warnings
-from slotmark.compare.result import ALL, Side
+from slotmark.compare.result import Side
+from slotmark.compare.results.rows import ALL
 from slotmark.metrics import catalogue
 from slotmark.run import MachineFacts, Manifest
 from slotmark.warnings import Warning

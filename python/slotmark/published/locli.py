@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import msgspec
 import numpy as np
 
-from slotmark.compare.result import Row, Summary
+from slotmark.compare.results.rows import Row, Summary
 from slotmark.compare.summary import summarise_runs
 from slotmark.metrics import Analysis, Filter, Metric, Samples
 from slotmark.published.locli_manifest import compared_in_words, manifest_table

@@ -4,7 +4,7 @@ import math
 
 import msgspec
 
-from slotmark.compare.result import Row
+from slotmark.compare.results.rows import Row
 from slotmark.metrics import Metric
 from slotmark.run import Manifest
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import msgspec
 
 from slotmark.compare.attribution import Attribution
-from slotmark.compare.result import Answer, Comparison, warnings_of_sides
+from slotmark.compare.result import Comparison, warnings_of_sides
+from slotmark.compare.results.decision import Answer
 from slotmark.compare.results.details import Blocks, Planned, Swept
 from slotmark.compare.results.explanation import Explanation
 from slotmark.compare.results.growth import Growth

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from slotmark.cleaning import one_line
-from slotmark.compare.result import OF_BLOCKS, Comparison
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.rows import OF_BLOCKS
 from slotmark.errors import ArgumentError
 from slotmark.metrics import Metric
 from slotmark.numbers import plain

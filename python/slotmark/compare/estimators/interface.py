@@ -8,8 +8,9 @@ import msgspec
 
 from slotmark.compare.margins import least_that_matters
 from slotmark.compare.prior import Prior
-from slotmark.compare.result import ALL, Basis, BlockDesign, Comparison, Quantity, Side, Summary
+from slotmark.compare.result import Comparison, Side
 from slotmark.compare.results.details import Detail
+from slotmark.compare.results.rows import ALL, Basis, BlockDesign, Quantity, Summary
 from slotmark.compare.traits import Traits
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Analysis, Catalogue, Metric, catalogue
@@ -196,7 +197,7 @@ def measured_of_ratio(
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A row before its verdicts; attributes as of :class:`slotmark.compare.result.Row`."""
+    """A row before its verdicts; attributes as of :class:`slotmark.compare.results.rows.Row`."""
 
     metric: Metric
     part: str = ALL

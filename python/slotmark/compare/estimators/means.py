@@ -11,8 +11,9 @@ from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned,
 from slotmark.compare.machines import on_same_machines
 from slotmark.compare.paired_runs import Pairing, Pairs, pairing
 from slotmark.compare.prior import Prior, source_of
-from slotmark.compare.result import FROM_RUNS, Basis, Comparison, Design, Summary
+from slotmark.compare.result import Comparison
 from slotmark.compare.results.details import Looks
+from slotmark.compare.results.rows import FROM_RUNS, Basis, Design, Summary
 from slotmark.compare.side_units import (
     SideUnits,
     as_new,

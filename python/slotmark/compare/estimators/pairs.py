@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_ratio
-from slotmark.compare.result import Basis, Comparison
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.rows import Basis
 from slotmark.compare.sides import in_one_session
 from slotmark.compare.summary import summarise
 from slotmark.compare.traits import Traits

@@ -3,7 +3,8 @@
 import numpy as np
 
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
-from slotmark.compare.result import Basis, Comparison
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.rows import Basis
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.traits import Traits, Unit, side_degrees
 from slotmark.compare.verdict import Judgement

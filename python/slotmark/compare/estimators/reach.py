@@ -7,8 +7,8 @@ import numpy as np
 
 from slotmark.compare.margins import margin_of
 from slotmark.compare.prior import Prior, source_of
-from slotmark.compare.result import Design
 from slotmark.compare.results.details import Planned, Reach
+from slotmark.compare.results.rows import Design
 from slotmark.metrics import Metric
 from slotmark.statistics.between_runs import Spread, combined, pooled
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
@@ -100,7 +100,7 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
         degrees_within: Degrees of freedom of that from a single run; 0 where runs don't show it.
         between: By all that varies, at least what varies within runs; None where neither runs nor earlier knowledge shows it.
         before: Degrees of freedom of what was known before; 0 where nothing was.
-        source: From what ``between`` is known, as of a :class:`~slotmark.compare.result.Basis`.
+        source: From what ``between`` is known, as of a :class:`~slotmark.compare.results.rows.Basis`.
         repeated: How many runs there are on sides with several.
     """
 

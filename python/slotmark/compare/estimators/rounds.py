@@ -7,7 +7,8 @@ import numpy as np
 
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_ratio
 from slotmark.compare.pairing import by_replicate, refuse_unmatched, replicates
-from slotmark.compare.result import Basis, Comparison, Summary
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.rows import Basis, Summary
 from slotmark.compare.sides import in_one_session
 from slotmark.compare.summary import summarise
 from slotmark.compare.traits import Traits, Unit, pair_degrees

@@ -9,8 +9,9 @@ import numpy as np
 
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
 from slotmark.compare.pairing import refuse_unmatched
-from slotmark.compare.result import Basis, Comparison
+from slotmark.compare.result import Comparison
 from slotmark.compare.results.details import Detail, ErrorParts, Forecast, Simulated, Swept
+from slotmark.compare.results.rows import Basis
 from slotmark.compare.summary import summarise
 from slotmark.compare.traits import Traits, Unit, pair_degrees
 from slotmark.errors import ComparisonError

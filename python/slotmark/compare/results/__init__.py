@@ -1,1 +1,1 @@
-"""Results besides that of a comparison (:mod:`slotmark.compare.result`), as plain data. Nothing here computes."""
+"""Parts of the result of a comparison (:mod:`slotmark.compare.result`), and results of other commands, as plain data. Nothing here computes."""

@@ -2,8 +2,9 @@
 
 import msgspec
 
-from slotmark.compare.result import Design, Side
+from slotmark.compare.result import Side
 from slotmark.compare.results.details import Planned
+from slotmark.compare.results.rows import Design
 from slotmark.metrics import Metric
 from slotmark.warnings import Warning
 

@@ -4,7 +4,8 @@ from typing import Literal
 
 import msgspec
 
-from slotmark.compare.result import Answer, Comparison
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.decision import Answer
 from slotmark.compare.results.plan import Effort
 
 RunSide = Literal["baseline", "candidate"]

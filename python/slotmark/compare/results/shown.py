@@ -2,7 +2,7 @@
 
 import msgspec
 
-from slotmark.compare.result import Summary
+from slotmark.compare.results.rows import Summary
 from slotmark.metrics import Metric
 from slotmark.run import Manifest
 from slotmark.warnings import Warning

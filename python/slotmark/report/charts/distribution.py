@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from slotmark.compare.result import Row
+from slotmark.compare.results.rows import Row
 from slotmark.report.charts import formats
 from slotmark.report.charts.frame import SMALL, colour, dash, data, drawn, zoom
 from slotmark.report.sections.cells import readable

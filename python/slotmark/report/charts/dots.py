@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from slotmark.compare.result import Row
+from slotmark.compare.results.rows import Row
 from slotmark.report.charts import formats
 from slotmark.report.charts.frame import colour, data, drawn, shape, stroke
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import altair as alt
 
-from slotmark.compare.result import Row
 from slotmark.compare.results.details import Swept
+from slotmark.compare.results.rows import Row
 from slotmark.report.charts import formats
 from slotmark.report.charts.frame import LARGE, colour, dash, data, drawn
 from slotmark.report.sections.cells import readable

@@ -1,7 +1,8 @@
 """Tables of repeated costs of the same blocks: rows by candidate, kinds of blocks, design, and what their detail holds."""
 
-from slotmark.compare.result import ALL, OF_BLOCKS, BlockDesign, Comparison, Difference, Row
+from slotmark.compare.result import Comparison
 from slotmark.compare.results.details import Blocks
+from slotmark.compare.results.rows import ALL, OF_BLOCKS, BlockDesign, Difference, Row
 from slotmark.numbers import brief, number, p_value, percent, ratio_interval
 from slotmark.report.document import Cell, Column, Table
 from slotmark.report.sections.cells import headed, link_of, margin_cell, metric_cell, optional, p_cell, verdict_cell

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from slotmark.compare.result import FROM_RUNS, OF_BLOCKS, Basis, Comparison, Difference, Row, Summary
+from slotmark.compare.result import Comparison
 from slotmark.compare.results.growth import Curve
+from slotmark.compare.results.rows import FROM_RUNS, OF_BLOCKS, Basis, Difference, Row, Summary
 from slotmark.metrics import Metric
 from slotmark.numbers import brief, interval, number, p_value, percent, percent_change, quantity
 from slotmark.report.document import CONDITIONAL, Cell

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from slotmark.compare.result import Comparison, Row
+from slotmark.compare.result import Comparison
 from slotmark.compare.results.details import Blocks, Swept
+from slotmark.compare.results.rows import Row
 from slotmark.metrics import catalogue
 from slotmark.numbers import percent
 from slotmark.report.document import Block, Figure, Paragraph

@@ -3,7 +3,9 @@
 from collections.abc import Collection, Sequence
 from typing import get_args
 
-from slotmark.compare.result import NOT_KNOWN, Cause, Comparison, Decision, Difference, Row
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.decision import Cause, Decision
+from slotmark.compare.results.rows import NOT_KNOWN, Difference, Row
 from slotmark.metrics import Rank
 from slotmark.numbers import percent, percent_change
 from slotmark.report.document import Block, Forest, Mark, Paragraph

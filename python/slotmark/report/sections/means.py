@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from slotmark.compare.result import Comparison, Difference, Row
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.rows import Difference, Row
 from slotmark.numbers import number, percent_change, plain, point_unit, signed, signed_interval
 from slotmark.published.styles import STYLES, Style
 from slotmark.report.document import Cell, Column, Table

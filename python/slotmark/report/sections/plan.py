@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from slotmark.compare.result import FROM_RUNS, Design
 from slotmark.compare.results.details import Planned, Reach
 from slotmark.compare.results.plan import Effort, Plan, Shown, Wanted
+from slotmark.compare.results.rows import FROM_RUNS, Design
 from slotmark.numbers import duration, number, percent
 from slotmark.report.document import Block, Cell, Column, Paragraph, Table
 from slotmark.report.sections.cells import headed, in_a_sentence, readable

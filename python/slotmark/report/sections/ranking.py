@@ -1,6 +1,7 @@
 """The ranking of different targets: a table per part, ready to be pasted."""
 
-from slotmark.compare.result import Comparison, Difference, PartRanking, Ranked, TargetRanking
+from slotmark.compare.result import Comparison, PartRanking, Ranked, TargetRanking
+from slotmark.compare.results.rows import Difference
 from slotmark.numbers import change_with_span, interval, number, percent
 from slotmark.report.document import CONDITIONAL, Block, Cell, Column, Paragraph, Table
 from slotmark.report.sections.cells import DIRECTION, condition_notes, headed, in_a_sentence, margin_in_words

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from slotmark.compare.result import Answer
+from slotmark.compare.results.decision import Answer
 from slotmark.compare.results.release import Compared, MissingRun, Released, ReleasePlan
 from slotmark.numbers import duration, percent
 from slotmark.report.document import Block, Cell, Column, Document, Forest, Paragraph, Section, Source, Table

@@ -2,8 +2,9 @@
 
 from collections.abc import Container
 
-from slotmark.compare.result import Comparison, Row, Summary
+from slotmark.compare.result import Comparison
 from slotmark.compare.results.details import ErrorParts, Forecast, Simulated, Swept
+from slotmark.compare.results.rows import Row, Summary
 from slotmark.metrics import Metric
 from slotmark.metrics.predicted import CONFIDENCE, ModelError, names_of
 from slotmark.numbers import interval, number, percent, percent_change, plain, signed, signed_interval

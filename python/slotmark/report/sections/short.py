@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from slotmark.compare.result import Comparison, Difference, Row
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.rows import Difference, Row
 from slotmark.numbers import duration, percent_change
 from slotmark.report.document import Block, Facts, Paragraph, Section
 from slotmark.report.sections.cells import in_a_sentence

@@ -1,6 +1,7 @@
 """Tables of metrics whose typical samples are compared: a table per part, and every sample."""
 
-from slotmark.compare.result import Comparison, Row, Summary
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.rows import Row, Summary
 from slotmark.numbers import number, ratio_interval
 from slotmark.report.document import Cell, Column, Table
 from slotmark.report.sections.cells import (

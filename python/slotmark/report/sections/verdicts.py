@@ -1,6 +1,7 @@
 """Findings in sentences, and the number of verdicts of each kind."""
 
-from slotmark.compare.result import ALL, Comparison, Difference, Row
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.rows import ALL, Difference, Row
 from slotmark.metrics import catalogue
 from slotmark.numbers import change, change_with_span, percent, ratio, ratio_interval, span
 from slotmark.report.document import CONDITIONAL, Block, Paragraph, Section

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use imbl::OrdMap;
+use slotmark_chain::Hash32;
 use slotmark_chain::block::{ActionId, Block, Certificate, Credential, DecodeError, Hash28, PoolTerms, Proposal, Transaction, Vote, Voter};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_network::{Ratio, shelley};
@@ -23,6 +24,9 @@ use crate::genesis::Genesis;
 
 /// The last version of the protocol in which rewards are only worked out for accounts that are there then.
 const LAST_WITH_EARLY_FILTER: u64 = 6;
+
+/// The last version of the protocol in which pools may share a VRF key (`hardforkConwayDisallowDuplicatedVRFKeys`).
+const LAST_WITH_SHARED_VRF_KEYS: u64 = 10;
 
 /// Lovelace that isn't in unspent outputs or reward accounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,9 +62,18 @@ struct Pool {
     terms: PoolTerms,
     /// False where nobody stated the terms, and so not the account that its deposit goes back to.
     is_stated: bool,
-    /// Terms from the next epoch on.
-    changed: Option<PoolTerms>,
+    /// BLAKE2b-256 of its VRF key.
+    vrf: Hash32,
+    /// Terms and VRF key from the next epoch on.
+    changed: Option<(PoolTerms, Hash32)>,
     deposit: u64,
+}
+
+impl Pool {
+    /// Returns whether it has a VRF key, or has it from the next epoch on.
+    fn has(&self, vrf: &Hash32) -> bool {
+        self.vrf == *vrf || self.changed.as_ref().is_some_and(|(_, changed)| changed == vrf)
+    }
 }
 
 /// The facts of a genesis that rewards depend on.
@@ -183,8 +196,8 @@ impl Accounts {
         };
         // Their deposits count, although nobody paid them (`conwayRegisterInitialAccounts`).
         accounts.pots.deposits = of_base as u64 * parameters.key_deposit;
-        for (place, (pool, _)) in genesis.pools.iter().enumerate() {
-            accounts.add_pool(*pool, genesis.pool_terms.get(place).cloned().flatten());
+        for (place, (pool, vrf)) in genesis.pools.iter().enumerate() {
+            accounts.add_pool(*pool, *vrf, genesis.pool_terms.get(place).cloned().flatten());
         }
         genesis.delegators.iter().for_each(|(key, _)| accounts.add_account(Credential { script: false, hash: *key }));
         accounts
@@ -197,13 +210,13 @@ impl Accounts {
         self.put(owner, Account { rewards: 0, deposit });
     }
 
-    fn add_pool(&mut self, pool: Hash28, terms: Option<PoolTerms>) {
+    fn add_pool(&mut self, pool: Hash28, vrf: Hash32, terms: Option<PoolTerms>) {
         let is_stated = terms.is_some();
         let account = Credential { script: false, hash: pool };
         let terms = terms.unwrap_or(PoolTerms { pledge: 0, cost: 0, margin: (0, 1), account, owners: Vec::new() });
         let deposit = self.running.pool_deposit;
         self.pots.deposits += deposit;
-        self.pools.insert(pool, Arc::new(Pool { terms, is_stated, changed: None, deposit }));
+        self.pools.insert(pool, Arc::new(Pool { terms, is_stated, vrf, changed: None, deposit }));
     }
 
     fn account(&self, owner: &Credential) -> Option<Account> {
@@ -280,7 +293,7 @@ impl Accounts {
 
     /// The terms of pools: those that hold now, or those that some have from the next epoch on.
     pub(crate) fn pool_terms(&self, changed: bool) -> impl Iterator<Item = (Hash28, &PoolTerms)> {
-        self.pools.iter().filter_map(move |(id, pool)| Some((*id, if changed { pool.changed.as_ref()? } else { &pool.terms })))
+        self.pools.iter().filter_map(move |(id, pool)| Some((*id, if changed { &pool.changed.as_ref()?.0 } else { &pool.terms })))
     }
 
     /// The changes that the end of the running epoch makes by rewards.
@@ -367,13 +380,13 @@ impl Accounts {
                 None => false,
             },
             Certificate::Delegation { credential, pool } => self.account(credential).is_some() && self.pools.contains_key(pool),
-            Certificate::PoolRegistration { pool, terms, .. } => {
-                let cost_is_enough = terms.cost >= parameters.min_pool_cost;
+            Certificate::PoolRegistration { pool, vrf_key_hash: vrf, terms } => {
+                let fits = self.may_have(pool, vrf).map(|may| may && terms.cost >= parameters.min_pool_cost);
                 match self.pools.get_mut(pool) {
-                    Some(known) => Arc::make_mut(known).changed = Some(terms.clone()),
-                    None => self.add_pool(*pool, Some(terms.clone())),
+                    Some(known) => Arc::make_mut(known).changed = Some((terms.clone(), *vrf)),
+                    None => self.add_pool(*pool, *vrf, Some(terms.clone())),
                 }
-                cost_is_enough
+                return fits;
             }
             Certificate::PoolRetirement { pool, epoch } => {
                 let last = self.epoch.saturating_add(parameters.e_max);
@@ -439,6 +452,19 @@ impl Accounts {
         Snapshot { stake, pools }
     }
 
+    /// Returns whether a pool may be registered with a VRF key: from version 11 on, with none that another pool has. None where a pool states again the
+    /// key that it has from the next epoch on: releases of cardano-ledger differ in that.
+    fn may_have(&self, pool: &Hash28, vrf: &Hash32) -> Option<bool> {
+        if self.running.protocol_version.major <= LAST_WITH_SHARED_VRF_KEYS {
+            return Some(true);
+        }
+        if self.pools.iter().any(|(id, other)| id != pool && other.has(vrf)) {
+            return Some(false);
+        }
+        let is_pending = self.pools.get(pool).is_some_and(|own| own.vrf != *vrf && own.has(vrf));
+        (!is_pending).then_some(true)
+    }
+
     /// Returns whether it is known where the deposit of a pool goes back to.
     pub(crate) fn knows_account_of(&self, pool: &Hash28) -> bool {
         self.pools.get(pool).is_none_or(|pool| pool.is_stated || pool.changed.is_some())
@@ -450,7 +476,7 @@ impl Accounts {
         let changed: Vec<Hash28> = self.pools.iter().filter(|(_, pool)| pool.changed.is_some()).map(|(id, _)| *id).collect();
         for id in &changed {
             let pool = Arc::make_mut(self.pools.get_mut(id).expect("a pool"));
-            pool.terms = pool.changed.take().expect("changed terms");
+            (pool.terms, pool.vrf) = pool.changed.take().expect("changed terms");
             pool.is_stated = true;
         }
         for id in retired {

@@ -18,6 +18,10 @@ fn registration(pool: Hash28, cost: u64) -> Certificate {
     Certificate::PoolRegistration { pool, vrf_key_hash: [0; 32], terms: terms(cost) }
 }
 
+fn registration_with(pool: Hash28, vrf: u8) -> Certificate {
+    Certificate::PoolRegistration { pool, vrf_key_hash: [vrf; 32], terms: terms(200) }
+}
+
 /// A genesis without pools and accounts.
 fn genesis_with(parameters: shelley::Parameters) -> Genesis {
     Genesis {
@@ -168,6 +172,38 @@ fn of_version(major: u64) -> Accounts {
     accounts.running.protocol_version.major = major;
     assert_eq!(accounts.apply(&moves(&[], &[vote_for(OWNER, DRep::Abstain)])), Some(true));
     accounts
+}
+
+#[test]
+fn pools_have_vrf_keys_of_their_own_from_version_11_on() {
+    const OTHER: Hash28 = [8; 28];
+    for (certificates, expected, boundary) in [
+        (vec![registration_with(OTHER, 1)], Some(true), false),
+        (vec![registration_with(OTHER, 0)], Some(false), false),
+        (vec![registration_with(POOL, 0)], Some(true), false),
+        (vec![registration_with(POOL, 1)], Some(true), false),
+        // What a pool has from the next epoch on is taken too, and until then what it had.
+        (vec![registration_with(POOL, 1), registration_with(OTHER, 1)], Some(false), false),
+        (vec![registration_with(POOL, 1), registration_with(OTHER, 0)], Some(false), false),
+        (vec![registration_with(POOL, 1), registration_with(OTHER, 1)], Some(false), true),
+        (vec![registration_with(POOL, 1), registration_with(OTHER, 0)], Some(true), true),
+        (vec![registration_with(POOL, 1), registration_with(POOL, 2), registration_with(OTHER, 1)], Some(true), false),
+        (vec![registration_with(OTHER, 1), registration_with(OTHER, 0)], Some(false), false),
+        (vec![registration_with(POOL, 1), registration_with(POOL, 1)], None, false),
+    ] {
+        for major in [10, 11] {
+            let mut accounts = of_version(major);
+            let parameters = accounts.running;
+            let mut last = None;
+            for certificate in &certificates {
+                if boundary && matches!(certificate, Certificate::PoolRegistration { pool: OTHER, .. }) {
+                    accounts.begin_epoch(1, &[], &parameters);
+                }
+                last = accounts.apply(&moves(&[], std::slice::from_ref(certificate)));
+            }
+            assert_eq!(last, if major == 10 { Some(true) } else { expected }, "{certificates:?} {major}");
+        }
+    }
 }
 
 #[test]

@@ -70,6 +70,8 @@ def test_the_loop_is_named_as_what_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("script", LOOPS)
 def test_each_loop_is_calibrated_to_its_budget_and_named_with_what_it_uses(script: str, tmp_path: Path) -> None:
     share = ["workload.txs_per_block=8", "genesis.budgets.block.steps=80000000000"]
+    if script in ("ExpModIntegerLoop", "MultiScalarMulG1Loop"):
+        share.append("genesis.protocol_version=11")
     bed = create_bed(
         "plutus-5",
         tmp_path / "bed",
@@ -92,7 +94,16 @@ def test_each_loop_is_calibrated_to_its_budget_and_named_with_what_it_uses(scrip
 
 @pytest.mark.parametrize(
     ("profile", "each"),
-    [("plutus-5", 4), ("budget-x1.5", 6), ("budget-x2", 8), ("secp-5", 8), ("ripemd-5", 8), ("bls-5", 8)],
+    [
+        ("plutus-5", 4),
+        ("budget-x1.5", 6),
+        ("budget-x2", 8),
+        ("secp-5", 8),
+        ("ripemd-5", 8),
+        ("bls-5", 8),
+        ("expmod-5", 8),
+        ("msm-5", 8),
+    ],
 )
 def test_a_chain_of_a_profile_is_valid_with_its_scripts(profile: str, each: int, tmp_path: Path) -> None:
     chain = tmp_path / "chain"

@@ -10,6 +10,7 @@ mod reach;
 mod settings;
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -86,9 +87,24 @@ pub struct Genesis {
     pub utxo_entries: u64,
     /// DReps in genesis.
     pub dreps: u64,
+    /// The major version of the protocol.
+    #[serde(default = "first_version", skip_serializing_if = "is_first_version")]
+    pub protocol_version: u64,
     /// Budgets of scripts.
     #[serde(default, skip_serializing_if = "Budgets::are_public")]
     pub budgets: Budgets,
+}
+
+/// Major versions of the protocol that a network may have.
+pub(crate) const PROTOCOL_VERSIONS: RangeInclusive<u64> = 10..=11;
+
+/// That of profiles written before it could be stated.
+fn first_version() -> u64 {
+    *PROTOCOL_VERSIONS.start()
+}
+
+pub(crate) fn is_first_version(major: &u64) -> bool {
+    *major == first_version()
 }
 
 /// Budgets of the scripts of a transaction and of a block. A simulation runs none.

@@ -12,7 +12,7 @@ use slotmark_tracelog::{Ingested, SourceDigest, SourceFacts, date_of, settle};
 use crate::clock::parse_start;
 use crate::error::SimulationError;
 use crate::logs::LogFiles;
-use crate::profile::{Budget, Profile};
+use crate::profile::{Budget, Profile, is_first_version};
 use crate::tables::{TableFiles, TableWriter};
 use crate::topology::Topology;
 use crate::truth::{Datum, Truth};
@@ -227,6 +227,9 @@ fn profile_content(profile: &Profile) -> Value {
         "generator": generator,
         "analysis": {"filters": [], "filter_exprs": filters},
     });
+    if !is_first_version(&genesis.protocol_version) {
+        stated["genesis"]["protocol_version"] = json!(genesis.protocol_version);
+    }
     if !genesis.budgets.are_public() {
         stated["genesis"]["budgets"] = json!(genesis.budgets);
     }
@@ -280,7 +283,7 @@ fn genesis(profile: &Profile) -> Value {
             "maxBlockBodySize": profile.largest_body_bytes(),
             "maxBlockHeaderSize": 1_100,
             "maxTxSize": 16_384,
-            "protocolVersion": {"major": 10, "minor": 0},
+            "protocolVersion": {"major": genesis.protocol_version, "minor": 0},
         },
         "securityParam": genesis.security_parameter,
         "slotLength": genesis.slot_length.0 as f64 / 1e9,

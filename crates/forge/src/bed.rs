@@ -88,7 +88,7 @@ fn run_by(profile: &Profile, file: Option<Script>) -> Result<Option<(Script, Bud
     }
     match Loop::named(&workload.script) {
         Some(one) => {
-            let calibrated = one.within(budgets.share(workload.txs_per_block))?;
+            let calibrated = one.within(budgets.share(workload.txs_per_block), profile.genesis.protocol_version)?;
             Ok(Some((calibrated.script, calibrated.used)))
         }
         None if workload.txs_per_block > 0 => Err(SynthError::Plan(format!(
@@ -118,6 +118,7 @@ fn bed(profile: &Profile, topology: &Topology, seed: u64, live: Live, changed: B
             security_parameter: genesis.security_parameter,
             epoch_slots: genesis.epoch_slots,
             max_block_body_bytes: profile.largest_body_bytes(),
+            protocol_version: genesis.protocol_version,
             budgets: budgets(profile)?,
             delegators: genesis.delegators,
             utxo_entries: genesis.utxo_entries,

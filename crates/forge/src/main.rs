@@ -45,6 +45,9 @@ enum Arguments {
         seed: u64,
         #[arg(long)]
         security_parameter: u64,
+        /// The major version of the protocol; the profile's, or 10, where it isn't given.
+        #[arg(long)]
+        protocol_version: Option<u64>,
         /// Unspent outputs in the genesis beyond those that are always there.
         #[arg(long)]
         utxo: u64,
@@ -134,10 +137,10 @@ struct ScriptFiles {
 }
 
 impl ScriptFiles {
-    /// The script, whose transactions may use as much as the budget.
-    fn read(&self, most: Budget) -> Result<Option<Script>, SynthError> {
+    /// The script, whose transactions may use as much as the budget, under a major version of the protocol.
+    fn read(&self, most: Budget, major: u64) -> Result<Option<Script>, SynthError> {
         match (&self.script, &self.datum, &self.redeemer) {
-            (Some(script), Some(datum), Some(redeemer)) => Script::read(script, datum, redeemer, most).map(Some),
+            (Some(script), Some(datum), Some(redeemer)) => Script::read(script, datum, redeemer, most, major).map(Some),
             _ => Ok(None),
         }
     }
@@ -164,7 +167,7 @@ fn main() -> ExitCode {
 /// The loop that a chain's transactions run, with its hash, the number of its rounds, and what they use and cost.
 fn run_of(recipe: &Recipe) -> Result<Option<Value>, SynthError> {
     let Some(one) = recipe.workload.of_loop() else { return Ok(None) };
-    let calibrated = one.within(recipe.budgets.share(recipe.txs_per_block))?;
+    let calibrated = one.within(recipe.budgets.share(recipe.txs_per_block), recipe.protocol_version)?;
     Ok(Some(json!({
         "name": one.name(),
         "hash": calibrated.script.hash_text(),
@@ -177,7 +180,18 @@ fn run_of(recipe: &Recipe) -> Result<Option<Value>, SynthError> {
 /// Returns the result as JSON.
 fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure> {
     match arguments {
-        Arguments::ForgeChain { workload, profile: _, blocks, seed, security_parameter, utxo, delegators, script, out } => {
+        Arguments::ForgeChain {
+            workload,
+            profile: _,
+            blocks,
+            seed,
+            security_parameter,
+            protocol_version,
+            utxo,
+            delegators,
+            script,
+            out,
+        } => {
             let recipe = match workload {
                 Some(workload) => Recipe::new(workload.parse().map_err(Failure::of("ArgumentError"))?, blocks),
                 None => {
@@ -187,8 +201,9 @@ fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure>
                     recipe::of_profile(&profile, blocks).map_err(Failure::of("ArgumentError"))?
                 }
             };
-            let recipe = Recipe { seed, security_parameter, utxo, delegators, ..recipe };
-            let script = script.read(recipe.budgets.transaction).map_err(Failure::of("ArgumentError"))?;
+            let protocol_version = protocol_version.unwrap_or(recipe.protocol_version);
+            let recipe = Recipe { seed, security_parameter, protocol_version, utxo, delegators, ..recipe };
+            let script = script.read(recipe.budgets.transaction, recipe.protocol_version).map_err(Failure::of("ArgumentError"))?;
             let of_loop = run_of(&recipe).map_err(Failure::of("ArgumentError"))?;
             let forged = forge_with(&recipe, script.as_ref(), out, &mut |step| progress.step(step.blocks, step.total));
             let forged = forged
@@ -221,7 +236,7 @@ fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure>
             let Plan { profile, changed } = serde_json::from_str(&line).map_err(Failure::of("BedError"))?;
             let profile = Profile::from_layers(&[&profile], &[]).map_err(Failure::of("SimulationError"))?;
             let budgets = bed::budgets(&profile).map_err(Failure::of("BedError"))?;
-            let script = script.read(budgets.transaction).map_err(Failure::of("BedError"))?;
+            let script = script.read(budgets.transaction, profile.genesis.protocol_version).map_err(Failure::of("BedError"))?;
             let live = bed::Live { funds, past_epochs };
             let made = bed::create(&profile, seed, live, changed, script, &out, &mut |done, total| progress.step(done, total));
             serde_json::to_string(&made.map_err(Failure::of("BedError"))?).map_err(Failure::of("BedError"))

@@ -44,6 +44,7 @@ pub(crate) fn of_profile(profile: &Profile, blocks: u64) -> Result<Recipe, Synth
     };
     Ok(Recipe {
         max_block_body_bytes: profile.largest_body_bytes(),
+        protocol_version: profile.genesis.protocol_version,
         budgets: budgets(profile)?,
         txs_per_block: load.txs_per_block,
         ..Recipe::new(workload, blocks)

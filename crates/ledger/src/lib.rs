@@ -2,16 +2,18 @@
 //!
 //! `resolved` is what a transaction's inputs stand for.
 //! `phase_one` holds a transaction against the rules of the ledger that need no script to run, each rule on its own;
-//! `phase_two` runs its Plutus scripts. Both take a transaction as [`slotmark_chain::block::Decoder`] decoded it.
+//! `phase_two` runs its Plutus scripts, each by `evaluate`. Both take a transaction as [`slotmark_chain::block::Decoder`] decoded it.
 
 mod bytes;
 mod certificates;
+mod evaluate;
 mod integrity;
 mod needs;
 mod phase_one;
 mod phase_two;
 mod resolved;
 
+pub use evaluate::reads_under;
 pub use phase_one::{block_units, phase_one};
 pub use phase_two::{ScriptEnd, ScriptRun, phase_two};
 pub use resolved::{EncodedOutput, Resolved, encode_output};

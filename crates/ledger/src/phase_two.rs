@@ -1,20 +1,12 @@
 //! Phase 2: the Plutus scripts of a transaction, run.
 //!
-//! What a script is given (its datum, its redeemer, the context) is built by pallas-validate, and run by amaru-uplc with the
+//! What a script is given (its datum, its redeemer, the context) is built by pallas-validate, and run with the
 //! cost model of the chain's own parameters and the budget that the redeemer names.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use amaru_uplc::arena::Arena;
-use amaru_uplc::binder::DeBruijn;
-use amaru_uplc::bumpalo::Bump;
-use amaru_uplc::constant::Constant;
-use amaru_uplc::data::PlutusData as MachineData;
-use amaru_uplc::flat;
-use amaru_uplc::machine::{ExBudget, MachineError, PlutusVersion};
-use amaru_uplc::program::Program;
-use amaru_uplc::term::Term;
-use pallas_codec::minicbor::{self, Encoder};
+use amaru_uplc::machine::PlutusVersion;
+use pallas_codec::minicbor;
 use pallas_codec::utils::MaybeIndefArray;
 use pallas_primitives::conway::{Redeemer, Redeemers, Tx};
 use pallas_primitives::{PlutusData, TransactionInput};
@@ -28,16 +20,15 @@ use slotmark_chain::rule::{Outcome, Rule};
 use slotmark_network::{Parameters, Units};
 
 use crate::Environment;
+use crate::evaluate::{evaluate, stack_bytes};
 use crate::resolved::Resolved;
 
 /// Stack that the evaluator may need for each byte that nests as deeply as it can, measured on scripts of nothing but heads.
-const STACK_PER_BYTE: usize = 4_096;
+pub(crate) const STACK_PER_BYTE: usize = 4_096;
 /// Bytes of a transaction and all that it refers to, beyond which its scripts aren't run.
 const MOST_BYTES: usize = 256 * 1_024;
 /// The first protocol version of Conway.
 const CONWAY: u64 = 9;
-/// Room that the evaluator begins with.
-const ARENA_BYTES: usize = 256 * 1_024;
 
 /// The result of one script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +102,8 @@ fn run_all(
     if size > MOST_BYTES {
         return None;
     }
-    let stack = size * STACK_PER_BYTE;
+    let allowed = Units { memory: parameters.alonzo.max_transaction_units.memory, ..Units::default() };
+    let stack = (size * STACK_PER_BYTE).saturating_add(stack_bytes(allowed, parameters));
     // The libraries panic on some data; such a transaction's scripts count as unknown.
     stacker::maybe_grow(stack, stack, || {
         let run = || run_decoded(&bytes, block, transaction, resolved, parameters, environment);
@@ -229,37 +221,4 @@ impl<'c> Contexts<'c> {
         }
         place.clone()
     }
-}
-
-/// Runs one script; None where it can't be read, or its language has no cost model.
-fn evaluate(
-    version: PlutusVersion,
-    script: &[u8],
-    arguments: &[PlutusData],
-    budget: Units,
-    parameters: &Parameters,
-) -> Option<(ScriptEnd, Units)> {
-    let cost_model = parameters.cost_models[version as usize].as_ref()?;
-    let arena = Arena::from_bump(Bump::with_capacity(ARENA_BYTES));
-    let flat_bytes: minicbor::bytes::ByteVec = minicbor::decode(script).ok()?;
-    let protocol_version = u32::try_from(parameters.shelley.protocol_version.major).ok()?;
-    let mut program: &Program<'_, DeBruijn> = flat::decode(&arena, &flat_bytes, version, protocol_version).ok()?;
-    for argument in arguments {
-        let mut encoder = Encoder::new(Vec::new());
-        encoder.encode(argument).ok()?;
-        let data = MachineData::from_cbor(&arena, encoder.writer()).ok()?;
-        program = program.apply(&arena, Term::data(&arena, data));
-    }
-    let whole = |units: u64| i64::try_from(units).unwrap_or(i64::MAX);
-    let result = program.eval_with_params(&arena, version, cost_model, ExBudget::new(whole(budget.memory), whole(budget.steps)));
-    let end = match &result.term {
-        Err(MachineError::OutOfExError(_)) => ScriptEnd::OverBudget,
-        Err(_) => ScriptEnd::Failure,
-        Ok(Term::Constant(Constant::Unit)) => ScriptEnd::Success,
-        Ok(_) if version == PlutusVersion::V3 => ScriptEnd::Failure,
-        Ok(_) => ScriptEnd::Success,
-    };
-    let used = result.info.consumed_budget;
-    let used = Units { memory: u64::try_from(used.mem).unwrap_or_default(), steps: u64::try_from(used.cpu).unwrap_or_default() };
-    Some((end, used))
 }

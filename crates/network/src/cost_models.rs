@@ -51,14 +51,27 @@ const PLOMIN_COSTS: [i64; 46] = [
     180_194, 159, 1, 1, 158_519, 8_942, 0, 1, 159_378, 8_813, 0, 1, 107_490, 3_298, 1, 106_057, 655, 1, 1_964_219, 24_520, 3,
 ];
 
+/// Parameters that Plutus V3's cost model got with protocol version 11 (van Rossem), in the ledger's order: those that Plutus itself has.
+#[rustfmt::skip]
+const VAN_ROSSEM_COSTS: [i64; 53] = [
+    607_153, 231_697, 53_144, 0, 1, 116_711, 1_957, 4, 231_883, 10, 1_000, 24_838, 7, 1, 232_010, 32, 321_837_444, 25_087_669, 18,
+    617_887_431, 67_302_824, 36, 356_924, 18_413, 45, 21, 219_951, 9_444, 1, 1_000, 172_116, 183_150, 6, 24, 21, 213_283, 618_401, 1_998,
+    28_258, 1, 1_000, 38_159, 2, 22, 1_000, 95_933, 1, 1, 11, 1_000, 277_577, 12, 21,
+];
+
 /// Parameters of Plutus V3's cost model with those of protocol version 10: without them bitwise operations and RIPEMD-160 have no price.
-pub const PLUTUS_V3_PLOMIN_COST_MODEL: [i64; 297] = {
-    let mut model = [0; 297];
+pub const PLUTUS_V3_PLOMIN_COST_MODEL: [i64; 297] = with(&PLUTUS_V3_COST_MODEL, &PLOMIN_COSTS);
+
+/// The same with those of protocol version 11 too: without them modular exponentiation and multi-scalar multiplication have no price.
+pub const PLUTUS_V3_VAN_ROSSEM_COST_MODEL: [i64; 350] = with(&PLUTUS_V3_PLOMIN_COST_MODEL, &VAN_ROSSEM_COSTS);
+
+/// A cost model with further parameters behind its own.
+const fn with<const ALL: usize>(before: &[i64], further: &[i64]) -> [i64; ALL] {
+    let mut model = [0; ALL];
     let mut place = 0;
     while place < model.len() {
-        let before = PLUTUS_V3_COST_MODEL.len();
-        model[place] = if place < before { PLUTUS_V3_COST_MODEL[place] } else { PLOMIN_COSTS[place - before] };
+        model[place] = if place < before.len() { before[place] } else { further[place - before.len()] };
         place += 1;
     }
     model
-};
+}

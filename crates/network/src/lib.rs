@@ -15,7 +15,9 @@ mod ratio;
 pub mod shelley;
 mod topology;
 
-pub use cost_models::{PLUTUS_V1_COST_MODEL, PLUTUS_V2_COST_MODEL, PLUTUS_V3_COST_MODEL, PLUTUS_V3_PLOMIN_COST_MODEL};
+pub use cost_models::{
+    PLUTUS_V1_COST_MODEL, PLUTUS_V2_COST_MODEL, PLUTUS_V3_COST_MODEL, PLUTUS_V3_PLOMIN_COST_MODEL, PLUTUS_V3_VAN_ROSSEM_COST_MODEL,
+};
 pub use entries::{Entries, Hex, HexText};
 pub use error::{GenesisError, genesis_beside, read_json};
 pub use parameters::{CostModels, Parameters, STATED, Units, put_ratio};

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::BufReader;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use pallas_primitives::RationalNumber;
@@ -33,6 +34,8 @@ pub const MAX_KES_EVOLUTIONS: u64 = 62;
 pub const PREVIEW_SECURITY_PARAMETER: u64 = 432;
 /// Slots a KES period on the public networks.
 pub const PUBLIC_KES_PERIOD_SLOTS: u64 = 129_600;
+/// Major versions of the protocol that forged networks can have: those of Conway in which governance is complete.
+pub const PROTOCOL_MAJORS: RangeInclusive<u64> = 10..=11;
 /// Lovelace that can exist.
 pub const MAX_LOVELACE: u64 = 45_000_000_000_000_000;
 
@@ -52,7 +55,7 @@ pub const PARAMETERS: Parameters = Parameters {
     min_output_lovelace: 0,
     n_opt: 500,
     pool_deposit: 500_000_000,
-    protocol_version: ProtocolVersion { major: 10, minor: 0 },
+    protocol_version: ProtocolVersion::of(10),
     rho: Ratio::new(3, 1_000).expect("a fraction"),
     // As tenths, so that files have it as a decimal number.
     tau: Ratio::new(10, 10).expect("a fraction"),
@@ -301,6 +304,13 @@ pub struct ProtocolVersion {
     pub major: u64,
     /// Differs for what all nodes accept.
     pub minor: u64,
+}
+
+impl ProtocolVersion {
+    /// The first with this major version.
+    pub const fn of(major: u64) -> Self {
+        Self { major, minor: 0 }
+    }
 }
 
 impl Parameters {

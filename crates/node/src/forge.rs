@@ -1,7 +1,6 @@
 //! Making blocks: the leadership check, and the block itself.
 
 use slotmark_chain::Hash32;
-use slotmark_network::shelley;
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::header::Leader;
 use slotmark_praos::lottery::{Draw, praos_input};
@@ -44,7 +43,7 @@ impl Credentials {
             output: &leads.output,
             proof: &self.vrf.prove(&leads.input),
             certificate: &self.certificate,
-            version: shelley::PARAMETERS.protocol_version,
+            version: genesis.shelley.parameters.protocol_version,
         };
         let mut block = Vec::with_capacity(1_024 + body.size_bytes());
         assemble(&mut block, &header, body, |message| self.kes.sign(message));

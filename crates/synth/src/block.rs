@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use slotmark_chain::{Hash32, NewBlock, Point};
-use slotmark_network::shelley;
+use slotmark_network::shelley::ProtocolVersion;
 use slotmark_praos::lottery::praos_contribution;
 use slotmark_praos::nonce::{Nonce, Nonces};
 use slotmark_praos::vrf;
@@ -49,14 +49,23 @@ pub(crate) struct Headers {
     between_epochs: bool,
     epoch_slots: u64,
     settling_slots: u64,
+    version: ProtocolVersion,
     number: u64,
     previous: Option<Hash32>,
     block: Vec<u8>,
 }
 
 impl Headers {
-    /// Those of a chain from its first block on, in epochs of `epoch_slots`; an epoch's last `settling_slots` don't count for the next one's nonce.
-    pub(crate) fn new(hot_keys: HotKeys, genesis_hash: Hash32, pools: &Arc<Vec<Pool>>, epoch_slots: u64, settling_slots: u64) -> Self {
+    /// Those of a chain from its first block on, in epochs of `epoch_slots`; an epoch's last `settling_slots` don't count for the next one's nonce. Each states
+    /// this version of the protocol.
+    pub(crate) fn new(
+        hot_keys: HotKeys,
+        genesis_hash: Hash32,
+        pools: &Arc<Vec<Pool>>,
+        epoch_slots: u64,
+        settling_slots: u64,
+        version: ProtocolVersion,
+    ) -> Self {
         Self {
             pools: Arc::clone(pools),
             hot_keys,
@@ -64,6 +73,7 @@ impl Headers {
             between_epochs: false,
             epoch_slots,
             settling_slots,
+            version,
             number: 0,
             previous: None,
             block: Vec::new(),
@@ -99,7 +109,7 @@ impl Headers {
             output: &output,
             proof: &sealed.proof,
             certificate: &certificate,
-            version: shelley::PARAMETERS.protocol_version,
+            version: self.version,
         };
         let (header_size, hash) = assemble(&mut self.block, &header, &sealed.body, |message| self.hot_keys.sign(number, message));
         let counts = slot % self.epoch_slots + self.settling_slots < self.epoch_slots;

@@ -16,6 +16,8 @@ pub enum SynthError {
     KesPeriod,
     #[error("a block's body of {found} bytes at most: expected {least} to {most}. 90112 is what public networks have.")]
     BodyBytes { found: u64, least: u64, most: u64 },
+    #[error("protocol version {found}: expected {least} to {most}.")]
+    ProtocolVersion { found: u64, least: u64, most: u64 },
     #[error("{found} extra outputs in the genesis: expected {most} at most.")]
     Outputs { found: u64, most: u64 },
     #[error("{found} delegators in the genesis: expected {most} at most.")]

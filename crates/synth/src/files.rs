@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use slotmark_chain::Hash32;
-use slotmark_network::shelley;
+use slotmark_network::shelley::{self, ProtocolVersion};
 
 use crate::error::SynthError;
 use crate::genesis::{delegators_outputs, outputs};
@@ -22,7 +22,7 @@ const DREPS: u64 = 3;
 
 fn network(recipe: &Recipe, script: Option<&Script>) -> Network {
     let of_loop = recipe.workload.of_loop().map(|one| Script::of_loop(one, 0));
-    let costs = script.or(of_loop.as_ref()).map(Script::costs).unwrap_or_default();
+    let costs = script.or(of_loop.as_ref()).map(Script::costs).unwrap_or_default().under(recipe.protocol_version);
     Network {
         seed: recipe.seed,
         magic: shelley::NETWORK_MAGIC,
@@ -33,6 +33,7 @@ fn network(recipe: &Recipe, script: Option<&Script>) -> Network {
         kes_period_slots: recipe.kes_period_slots,
         max_block_body_bytes: recipe.max_block_body_bytes,
         dreps: DREPS,
+        protocol_version: ProtocolVersion::of(recipe.protocol_version),
         budgets: recipe.budgets,
         costs,
         rewards: recipe.delegators > 0,

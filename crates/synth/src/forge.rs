@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use slotmark_chain::block::{Decoder, Era};
 use slotmark_chain::{ChainWriter, Point};
 use slotmark_network::Ratio;
-use slotmark_network::shelley;
+use slotmark_network::shelley::{self, ProtocolVersion};
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::lottery::ActiveSlots;
 use slotmark_praos::nonce::settling_slots;
@@ -97,7 +97,8 @@ pub fn forge_with(
     let active_slots = ActiveSlots::new(Ratio::new(1, shelley::SLOTS_PER_BLOCK).expect("a share"));
     let hot_keys = HotKeys::new(recipe.seed, recipe.kes_periods(), &pools);
     let settling_slots = settling_slots(Era::Conway, recipe.security_parameter, active_slots.share());
-    let mut headers = Headers::new(hot_keys, genesis_hash, &pools, recipe.epoch_slots(), settling_slots);
+    let mut headers =
+        Headers::new(hot_keys, genesis_hash, &pools, recipe.epoch_slots(), settling_slots, ProtocolVersion::of(recipe.protocol_version));
     let mut planner = Planner::new(recipe, sources, &keys, &pools);
     let mut rewarded = match recipe.delegators {
         0 => None,

@@ -201,7 +201,7 @@ pub fn prepare(load: &Load, funds: &[Fund], progress: &mut dyn FnMut(u64, u64) -
         LoadKind::PlutusLoop { count } => {
             let script = match count {
                 Some(count) => Script::countdown(count),
-                None => Loop::Countdown.within(load.budget)?.script,
+                None => Loop::Countdown.within(load.budget, Loop::Countdown.protocol_version())?.script,
             };
             (load.transactions, Box::new(Scripted::new(script, load.budget)?))
         }

@@ -44,6 +44,8 @@ pub struct Recipe {
     pub delegators: u64,
     /// Bytes of a block's body at most, from 16,384 to 2,000,000.
     pub max_block_body_bytes: u64,
+    /// The major version of the protocol, one of [`shelley::PROTOCOL_MAJORS`].
+    pub protocol_version: u64,
     /// Budgets of scripts.
     pub budgets: Budgets,
     /// Number of transactions that share a block's budget, where a loop runs in them; 0: each has as much as a transaction may have.
@@ -62,6 +64,7 @@ impl Recipe {
             utxo: 0,
             delegators: 0,
             max_block_body_bytes: shelley::PARAMETERS.max_body_bytes,
+            protocol_version: *shelley::PROTOCOL_MAJORS.start(),
             budgets: Budgets::PUBLIC,
             txs_per_block: 0,
         }
@@ -96,6 +99,10 @@ impl Recipe {
         if !BODY_BYTES.contains(&self.max_block_body_bytes) {
             let (least, most) = (*BODY_BYTES.start(), *BODY_BYTES.end());
             return Err(SynthError::BodyBytes { found: self.max_block_body_bytes, least, most });
+        }
+        if !shelley::PROTOCOL_MAJORS.contains(&self.protocol_version) {
+            let (least, most) = (*shelley::PROTOCOL_MAJORS.start(), *shelley::PROTOCOL_MAJORS.end());
+            return Err(SynthError::ProtocolVersion { found: self.protocol_version, least, most });
         }
         self.budgets.check()?;
         if self.utxo > MAX_EXTRA_OUTPUTS {
@@ -297,6 +304,10 @@ mod tests {
         assert!(recipe.check().is_ok());
         assert!(matches!(Recipe { blocks: 0, ..recipe }.check(), Err(SynthError::NoBlocks)));
         assert!(matches!(Recipe { kes_period_slots: 0, ..recipe }.check(), Err(SynthError::KesPeriod)));
+        for protocol_version in [9, 12] {
+            assert!(matches!(Recipe { protocol_version, ..recipe }.check(), Err(SynthError::ProtocolVersion { .. })), "{protocol_version}");
+        }
+        assert!(Recipe { protocol_version: 11, ..recipe }.check().is_ok());
         assert!(matches!(Recipe { utxo: 16_000_001, ..recipe }.check(), Err(SynthError::Outputs { .. })));
         assert!(matches!(Recipe { delegators: 4_000_001, ..recipe }.check(), Err(SynthError::Delegators { .. })));
         let acting = Recipe { delegators: 1, workload: Workload::Acting(Shares::MIXED), ..recipe };

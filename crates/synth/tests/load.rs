@@ -299,7 +299,7 @@ fn script(language: u8, program: &str, redeemer: &str) -> Result<Script, SynthEr
     );
     let envelope = put(folder.path(), "made-up.plutus", &text);
     let datum = put(folder.path(), "datum.json", r#"{"constructor": 0, "fields": [{"bytes": "00ff"}]}"#);
-    Script::read(&envelope, &datum, &put(folder.path(), "redeemer.json", redeemer), Budgets::PUBLIC.transaction)
+    Script::read(&envelope, &datum, &put(folder.path(), "redeemer.json", redeemer), Budgets::PUBLIC.transaction, 10)
 }
 
 #[test]

@@ -27,13 +27,13 @@ class ChainRequest(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         Option(
             "value-only, plutus-loop, empty, preview-like, blocks of several of these by weight: mix:value-only=3,plutus-loop=1; "
-            "plutus-loop-v2, ecdsa-loop, ecdsa-loop-v3, schnorr-loop, schnorr-loop-v3, ripemd-loop, bls-loop; mixed, voting, or shares of what transactions do: mixed:value=3,vote=1; or script."
+            "plutus-loop-v2, ecdsa-loop, ecdsa-loop-v3, schnorr-loop, schnorr-loop-v3, ripemd-loop, bls-loop; expmod-loop, msm-loop (protocol version 11); mixed, voting, or shares of what transactions do: mixed:value=3,vote=1; or script."
         ),
     ] = None
     profile: Annotated[
         str | None,
         Option(
-            "Instead of --workload: a shipped profile or a file, whose workload, largest block and budgets the chain has.",
+            "Instead of --workload: a shipped profile or a file, whose workload, largest block, budgets and protocol version the chain has.",
             "PROFILE",
         ),
     ] = None
@@ -67,6 +67,12 @@ class ChainRequest(msgspec.Struct, frozen=True, kw_only=True):
             most=100_000,
         ),
     ] = 432
+    protocol_version: Annotated[
+        int | None,
+        Option(
+            "Major version of the protocol: 10, or 11 (van Rossem). By default the profile's, or 10.", least=10, most=11
+        ),
+    ] = None
 
 
 class _Failed(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
 //! Checks of a profile.
 
-use super::{Fault, Profile};
+use super::{Fault, PROTOCOL_VERSIONS, Profile};
 use crate::error::SimulationError;
 
 impl Profile {
@@ -49,6 +49,10 @@ impl Profile {
         }
         if self.genesis.slot_length.0 == 0 || self.genesis.epoch_slots == 0 || self.run.slots == 0 {
             return wrong("genesis.slot_length, genesis.epoch_slots and run.slots: expected more than 0.".into());
+        }
+        if !PROTOCOL_VERSIONS.contains(&self.genesis.protocol_version) {
+            let (least, most) = (PROTOCOL_VERSIONS.start(), PROTOCOL_VERSIONS.end());
+            return wrong(format!("genesis.protocol_version = {}: expected {least} to {most}.", self.genesis.protocol_version));
         }
         if self.genesis.slot_length.0.checked_mul(self.run.slots).is_none_or(|ns| ns > i64::MAX as u64 / 4) {
             return wrong(format!("run.slots = {}: expected less than 73 years.", self.run.slots));

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slotmark_chain::ChainError;
-use slotmark_network::shelley;
+use slotmark_network::shelley::{self, PROTOCOL_MAJORS, ProtocolVersion};
 use slotmark_praos::envelope::{Envelope, GenesisUtxoSigningKey, GenesisUtxoVerificationKey};
 
 pub use self::check::{Fault, check};
@@ -97,6 +97,9 @@ pub struct BedGenesis {
     pub epoch_slots: u64,
     /// Bytes of a block's body at most.
     pub max_block_body_bytes: u64,
+    /// The major version of the protocol; 10 where it isn't stated.
+    #[serde(default = "first_version", skip_serializing_if = "is_first_version")]
+    pub protocol_version: u64,
     /// Budgets of scripts; those of public networks where it isn't stated.
     #[serde(default, skip_serializing_if = "Budgets::are_public")]
     pub budgets: Budgets,
@@ -111,6 +114,14 @@ pub struct BedGenesis {
     /// The first slot in which nodes make blocks. Those before it are the past, which [`stamp`] forges; 0 where it has none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub first_slot: u64,
+}
+
+fn first_version() -> u64 {
+    *PROTOCOL_MAJORS.start()
+}
+
+fn is_first_version(major: &u64) -> bool {
+    *major == first_version()
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -193,6 +204,7 @@ impl Bed {
                 security_parameter: 20,
                 epoch_slots: 500,
                 max_block_body_bytes: 16_384,
+                protocol_version: first_version(),
                 budgets: Budgets::PUBLIC,
                 delegators: 1,
                 utxo_entries: 0,
@@ -229,7 +241,7 @@ impl Bed {
         if schema != BED_SCHEMA {
             return Err(wrong(format!("has schema {schema}: expected {BED_SCHEMA}. {remedy}")));
         }
-        let bed: Self = serde_json::from_slice(&bytes).map_err(not)?;
+        let mut bed: Self = serde_json::from_slice(&bytes).map_err(not)?;
         if let Some(Excess { what, .. }) = bed.excess() {
             return Err(wrong(format!("{what}. {remedy}")));
         }
@@ -237,8 +249,10 @@ impl Bed {
             return Err(wrong(format!("its hosts aren't node-0, node-1 and so on. {remedy}")));
         }
         bed.genesis.budgets.check().map_err(|error| wrong(format!("{error}. {remedy}")))?;
-        if let Some(script) = &bed.script {
-            script.used(bed.genesis.budgets.transaction).map_err(|error| wrong(format!("{error}. {remedy}")))?;
+        if let Some(script) = bed.script.take() {
+            let script = script.under(bed.genesis.protocol_version);
+            let script = script.and_then(|script| script.used(bed.genesis.budgets.transaction).map(|_| script));
+            bed.script = Some(script.map_err(|error| wrong(format!("{error}. {remedy}")))?);
         }
         let hosts = bed.hosts.len() as u32;
         if bed.links.iter().any(|link| link.follower >= hosts || link.producer >= hosts) {
@@ -348,8 +362,9 @@ impl Bed {
             kes_period_slots: PUBLIC_KES_PERIOD_SLOTS,
             max_block_body_bytes: genesis.max_block_body_bytes,
             dreps: genesis.dreps,
+            protocol_version: ProtocolVersion::of(genesis.protocol_version),
             budgets: genesis.budgets,
-            costs: self.script.as_ref().map(Script::costs).unwrap_or_default(),
+            costs: self.script.as_ref().map(Script::costs).unwrap_or_default().under(genesis.protocol_version),
             rewards: false,
         }
     }
@@ -363,6 +378,7 @@ impl Bed {
             ("genesis.delegators", genesis.delegators, 0, MAX_DELEGATORS),
             ("genesis.utxo_entries", genesis.utxo_entries, 0, MAX_EXTRA_OUTPUTS),
             ("genesis.dreps", genesis.dreps, 0, MAX_DREPS),
+            ("genesis.protocol_version", genesis.protocol_version, *PROTOCOL_MAJORS.start(), *PROTOCOL_MAJORS.end()),
             ("live.funds", u64::from(genesis.funds), 1, u64::from(MAX_FUNDS)),
         ];
         let outside = limits.into_iter().find(|(_, found, least, most)| !(least..=most).contains(&found));

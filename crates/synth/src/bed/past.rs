@@ -7,6 +7,7 @@ use std::sync::Arc;
 use slotmark_chain::block::Era;
 use slotmark_chain::{ChainWriter, Hash32, NewBlock};
 use slotmark_network::Ratio;
+use slotmark_network::shelley::ProtocolVersion;
 use slotmark_praos::lottery::ActiveSlots;
 use slotmark_praos::nonce::{Nonce, settling_slots};
 use slotmark_praos::stake::Distribution;
@@ -94,7 +95,8 @@ impl Forge<'_> {
         let genesis = &self.bed.genesis;
         let hot_keys = HotKeys::new(self.bed.seed, self.bed.network().kes_periods(), &self.pools);
         let settling_slots = settling_slots(Era::Conway, genesis.security_parameter, self.share);
-        let mut headers = Headers::new(hot_keys, self.genesis_hash, &self.pools, genesis.epoch_slots, settling_slots);
+        let version = ProtocolVersion::of(genesis.protocol_version);
+        let mut headers = Headers::new(hot_keys, self.genesis_hash, &self.pools, genesis.epoch_slots, settling_slots, version);
         let shortest = self.share.ceil_div(genesis.security_parameter);
         // In 3/f slots there is a leader nearly always, so that blocks are others than in the attempt before.
         let shift = attempt * self.share.ceil_div(3);

@@ -16,7 +16,7 @@ use super::Network;
 use super::keys::drep_secret;
 use crate::address::{Address, Hash28};
 use crate::keys::public;
-use crate::plutus::{Language, LaterCosts};
+use crate::plutus::{Language, LaterCosts, V3Costs};
 use crate::pools::Pool;
 use crate::random::secret;
 
@@ -42,6 +42,7 @@ pub(super) fn write_shelley(
         network_magic: network.magic,
         parameters: shelley::Parameters {
             max_body_bytes: network.max_block_body_bytes,
+            protocol_version: network.protocol_version,
             tau: if network.rewards { TAU_WITH_REWARDS } else { shelley::PARAMETERS.tau },
             ..shelley::PARAMETERS
         },
@@ -105,8 +106,8 @@ impl Staking<'_> {
 
 /// Cost models beside that of Plutus V1 are there only where a script needs them.
 pub(super) fn alonzo(network: &Network) -> Alonzo {
-    let LaterCosts { v2, plomin } = network.costs;
-    let later = [(v2, Language::V2), (plomin, Language::V3)];
+    let LaterCosts { v2, v3 } = network.costs;
+    let later = [(v2, Language::V2), (v3 > V3Costs::Genesis, Language::V3)];
     let later = later.map(|(needed, language)| needed.then(|| network.costs.model(language)));
     Alonzo::stated(network.budgets.alonzo(), &PLUTUS_V1_COST_MODEL, later)
 }

@@ -7,6 +7,7 @@ mod genesis;
 pub(crate) mod keys;
 
 use slotmark_chain::Hash32;
+use slotmark_network::shelley::ProtocolVersion;
 use slotmark_network::{dijkstra, shelley};
 use slotmark_praos::header::KesPeriods;
 
@@ -32,6 +33,8 @@ pub(crate) struct Network {
     pub(crate) kes_period_slots: u64,
     pub(crate) max_block_body_bytes: u64,
     pub(crate) dreps: u64,
+    /// The version of the protocol.
+    pub(crate) protocol_version: ProtocolVersion,
     /// Budgets of scripts.
     pub(crate) budgets: Budgets,
     /// Cost models that the workload's scripts need.

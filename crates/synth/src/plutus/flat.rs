@@ -10,6 +10,7 @@ pub(super) enum Builtin {
     EqualsInteger = 7,
     IfThenElse = 26,
     SndPair = 30,
+    MkCons = 32,
     HeadList = 33,
     TailList = 34,
     UnConstrData = 42,
@@ -17,9 +18,20 @@ pub(super) enum Builtin {
     UnBData = 46,
     VerifyEcdsaSecp256k1Signature = 52,
     VerifySchnorrSecp256k1Signature = 53,
+    Bls12_381G1Add = 54,
+    Bls12_381G1HashToGroup = 60,
     Bls12_381G2Add = 61,
     Bls12_381G2HashToGroup = 67,
     Ripemd160 = 86,
+    ExpModInteger = 87,
+    Bls12_381G1MultiScalarMul = 92,
+}
+
+/// The type of a list's items, by its number in the encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ItemType {
+    Integer = 0,
+    Bls12_381G1Element = 9,
 }
 
 /// A term.
@@ -31,6 +43,8 @@ pub(super) enum Term {
     Apply(Box<Term>, Box<Term>),
     Integer(i64),
     Unit,
+    /// The empty list of a type.
+    Empty(ItemType),
     Force(Box<Term>),
     Error,
     Builtin(Builtin),
@@ -61,6 +75,10 @@ pub(super) fn program(version: [u64; 3], term: &Term) -> Vec<u8> {
     bits.term(term);
     bits.finish()
 }
+
+/// The parts of the type of lists, behind which is that of their items.
+const APPLIED: u8 = 7;
+const LIST: u8 = 5;
 
 #[derive(Default)]
 struct Bits {
@@ -112,12 +130,17 @@ impl Bits {
             }
             Term::Integer(value) => {
                 self.push(4, 4);
-                self.kind(0);
+                self.kind(&[0]);
                 self.natural((value << 1 ^ value >> 63) as u64);
             }
             Term::Unit => {
                 self.push(4, 4);
-                self.kind(3);
+                self.kind(&[3]);
+            }
+            Term::Empty(of) => {
+                self.push(4, 4);
+                self.kind(&[APPLIED, LIST, *of as u8]);
+                self.push(0, 1);
             }
             Term::Force(body) => {
                 self.push(5, 4);
@@ -131,10 +154,12 @@ impl Bits {
         }
     }
 
-    /// A constant's type: a list of one.
-    fn kind(&mut self, kind: u8) {
-        self.push(1, 1);
-        self.push(kind, 4);
+    /// A constant's type: a list of its parts.
+    fn kind(&mut self, parts: &[u8]) {
+        for part in parts {
+            self.push(1, 1);
+            self.push(*part, 4);
+        }
         self.push(0, 1);
     }
 

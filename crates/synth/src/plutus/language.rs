@@ -2,7 +2,14 @@
 
 use std::sync::LazyLock;
 
-use slotmark_network::{PLUTUS_V1_COST_MODEL, PLUTUS_V2_COST_MODEL, PLUTUS_V3_COST_MODEL, PLUTUS_V3_PLOMIN_COST_MODEL, Parameters, STATED};
+use slotmark_network::shelley::{self, ProtocolVersion};
+use slotmark_network::{
+    PLUTUS_V1_COST_MODEL, PLUTUS_V2_COST_MODEL, PLUTUS_V3_COST_MODEL, PLUTUS_V3_PLOMIN_COST_MODEL, PLUTUS_V3_VAN_ROSSEM_COST_MODEL,
+    Parameters, STATED,
+};
+
+/// The major version of the protocol that added functions and their costs to Plutus.
+pub(crate) const VAN_ROSSEM: u64 = 11;
 
 /// A version of Plutus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,28 +55,56 @@ impl Language {
 pub(crate) struct LaterCosts {
     /// That of Plutus V2.
     pub(crate) v2: bool,
-    /// That of Plutus V3 with the parameters of protocol version 10.
-    pub(crate) plomin: bool,
+    /// The parameters in that of Plutus V3.
+    pub(crate) v3: V3Costs,
+}
+
+/// The parameters in a cost model of Plutus V3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum V3Costs {
+    /// Those of genesis files.
+    #[default]
+    Genesis,
+    /// And those of protocol version 10.
+    Plomin,
+    /// And those of protocol version 11.
+    VanRossem,
 }
 
 impl LaterCosts {
+    /// These, and what every network of a major version of the protocol has.
+    pub(crate) fn under(self, major: u64) -> Self {
+        let least = if major < VAN_ROSSEM { V3Costs::Genesis } else { V3Costs::VanRossem };
+        Self { v3: self.v3.max(least), ..self }
+    }
+
     /// The costs of a language's instructions, in the ledger's order.
     pub(crate) fn model(self, language: Language) -> &'static [i64] {
-        match language {
-            Language::V1 => &PLUTUS_V1_COST_MODEL,
-            Language::V2 => &PLUTUS_V2_COST_MODEL,
-            Language::V3 if self.plomin => &PLUTUS_V3_PLOMIN_COST_MODEL,
-            Language::V3 => &PLUTUS_V3_COST_MODEL,
+        match (language, self.v3) {
+            (Language::V1, _) => &PLUTUS_V1_COST_MODEL,
+            (Language::V2, _) => &PLUTUS_V2_COST_MODEL,
+            (Language::V3, V3Costs::Genesis) => &PLUTUS_V3_COST_MODEL,
+            (Language::V3, V3Costs::Plomin) => &PLUTUS_V3_PLOMIN_COST_MODEL,
+            (Language::V3, V3Costs::VanRossem) => &PLUTUS_V3_VAN_ROSSEM_COST_MODEL,
         }
     }
 
     /// All parameters of a network with these models, and that of Plutus V2.
     pub(crate) fn parameters(self) -> &'static Parameters {
-        static PLOMIN: LazyLock<Parameters> = LazyLock::new(|| {
-            let mut parameters = STATED.clone();
-            parameters.cost_models[2] = Some(PLUTUS_V3_PLOMIN_COST_MODEL.to_vec());
-            parameters
-        });
-        if self.plomin { &PLOMIN } else { &STATED }
+        static PLOMIN: LazyLock<Parameters> = LazyLock::new(|| stated(&PLUTUS_V3_PLOMIN_COST_MODEL, shelley::PARAMETERS.protocol_version));
+        static LATER: LazyLock<Parameters> = LazyLock::new(|| stated(&PLUTUS_V3_VAN_ROSSEM_COST_MODEL, ProtocolVersion::of(VAN_ROSSEM)));
+        match self.v3 {
+            V3Costs::Genesis => &STATED,
+            V3Costs::Plomin => &PLOMIN,
+            V3Costs::VanRossem => &LATER,
+        }
     }
+}
+
+/// The parameters of forged networks with another cost model of Plutus V3, under a version of the protocol.
+fn stated(v3: &[i64], protocol_version: ProtocolVersion) -> Parameters {
+    let mut parameters = STATED.clone();
+    parameters.cost_models[Language::V3 as usize] = Some(v3.to_vec());
+    parameters.shelley.protocol_version = protocol_version;
+    parameters
 }

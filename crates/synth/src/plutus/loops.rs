@@ -1,9 +1,11 @@
 //! Scripts of ours that repeat one thing as often as their redeemer states: what the published benchmarks run, in code of our own.
 
 use slotmark_chain::CborBuffer;
+use slotmark_network::shelley;
 
 use super::evaluate::probe;
-use super::flat::{self, Builtin, Term};
+use super::flat::{self, Builtin, ItemType, Term};
+use super::language::VAN_ROSSEM;
 use super::{Budget, Language, Script};
 use crate::error::SynthError;
 
@@ -26,7 +28,16 @@ pub enum Loop {
     Ripemd160,
     /// Hashes bytes to a point of BLS12-381's second group, and adds it to the sum of those before.
     HashToG2,
+    /// Raises the number that it had before to a power, modulo a prime of 255 bits: that of BLS12-381's scalars, to whose inverse it goes.
+    ExpMod,
+    /// Multiplies [`POINTS`] points of BLS12-381's first group by a scalar each, and adds all to the sum of those before.
+    MultiScalarMul,
 }
+
+/// The tag of a number in bytes, the highest first.
+const LARGE_NUMBER: u64 = 2;
+/// Points that each round of a multi-scalar multiplication has.
+const POINTS: u64 = 5;
 
 /// Rounds of a loop that a budget allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +52,18 @@ pub struct Calibrated {
 
 impl Loop {
     /// All loops.
-    pub const ALL: [Self; 8] =
-        [Self::Countdown, Self::CountdownV2, Self::Ecdsa, Self::EcdsaV3, Self::Schnorr, Self::SchnorrV3, Self::Ripemd160, Self::HashToG2];
+    pub const ALL: [Self; 10] = [
+        Self::Countdown,
+        Self::CountdownV2,
+        Self::Ecdsa,
+        Self::EcdsaV3,
+        Self::Schnorr,
+        Self::SchnorrV3,
+        Self::Ripemd160,
+        Self::HashToG2,
+        Self::ExpMod,
+        Self::MultiScalarMul,
+    ];
 
     /// Returns its name in profiles and manifests.
     pub fn name(self) -> &'static str {
@@ -55,6 +76,8 @@ impl Loop {
             Self::SchnorrV3 => "SchnorrSecp256k1LoopV3",
             Self::Ripemd160 => "Ripemd160",
             Self::HashToG2 => "HashOntoG2AndAdd",
+            Self::ExpMod => "ExpModIntegerLoop",
+            Self::MultiScalarMul => "MultiScalarMulG1Loop",
         }
     }
 
@@ -69,6 +92,8 @@ impl Loop {
             Self::SchnorrV3 => "schnorr-loop-v3",
             Self::Ripemd160 => "ripemd-loop",
             Self::HashToG2 => "bls-loop",
+            Self::ExpMod => "expmod-loop",
+            Self::MultiScalarMul => "msm-loop",
         }
     }
 
@@ -77,6 +102,15 @@ impl Loop {
         match self {
             Self::CountdownV2 | Self::Ecdsa | Self::Schnorr => Language::V2,
             Self::Countdown | Self::EcdsaV3 | Self::SchnorrV3 | Self::Ripemd160 | Self::HashToG2 => Language::V3,
+            Self::ExpMod | Self::MultiScalarMul => Language::V3,
+        }
+    }
+
+    /// The first major version of the protocol of forged networks that has all that it is made of.
+    pub fn protocol_version(self) -> u64 {
+        match self {
+            Self::ExpMod | Self::MultiScalarMul => VAN_ROSSEM,
+            _ => *shelley::PROTOCOL_MAJORS.start(),
         }
     }
 
@@ -111,7 +145,12 @@ impl Loop {
         redeemer.tag(121);
         redeemer.push(0x9f);
         redeemer.uint(rounds);
-        given.iter().for_each(|text| redeemer.bytes(&hex::decode(text).expect("hexadecimal digits")));
+        for (place, text) in given.iter().enumerate() {
+            if self == Self::ExpMod || (self == Self::MultiScalarMul && place == 2) {
+                redeemer.tag(LARGE_NUMBER);
+            }
+            redeemer.bytes(&hex::decode(text).expect("hexadecimal digits"));
+        }
         redeemer.push(0xff);
         redeemer
     }
@@ -135,20 +174,29 @@ impl Loop {
             Self::Ripemd160 => &["5a56da88e6fd8419181dec4d3dd6997bab953d2f"],
             // Bytes, and the tag that separates uses of the hash: none.
             Self::HashToG2 => &["714805c6", ""],
+            // The same, and the largest scalar.
+            Self::MultiScalarMul => &["714805c6", "", "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000000"],
+            // Base, exponent, modulus: the exponent is the modulus less two.
+            Self::ExpMod => &[
+                "5a56da88e6fd8419181dec4d3dd6997bab953d2fc71ab65e23cfc9e7e3d1a310",
+                "73eda753299d7d483339d80809a1d80553bda402fffe5bfefffffffeffffffff",
+                "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001",
+            ],
         }
     }
 
-    /// As many rounds as a budget allows; what they use is found by running the script.
+    /// As many rounds as a budget allows under a major version of the protocol; what they use is found by running the script.
     ///
     /// # Errors
-    /// The budget allows no round.
-    pub fn within(self, limit: Budget) -> Result<Calibrated, SynthError> {
-        let used = |rounds| probe(&Script::of_loop(self, rounds), limit);
+    /// The budget allows no round, or the version doesn't have all that it is made of.
+    pub fn within(self, limit: Budget, major: u64) -> Result<Calibrated, SynthError> {
+        let of = |rounds| Script::of_loop(self, rounds).under(major);
+        let used = |rounds| probe(&of(rounds)?, limit);
         let (none, one) = (used(0)?, used(1)?);
         // A round uses the same each time: what it is given has one size, and the count fits a word.
         let fits = |limit: u64, none: u64, one: u64| (limit - none).checked_div(one - none).unwrap_or(u64::MAX);
         let rounds = fits(limit.memory, none.memory, one.memory).min(fits(limit.steps, none.steps, one.steps));
-        let script = Script::of_loop(self, rounds);
+        let script = of(rounds)?;
         let used = probe(&script, limit)?;
         Ok(Calibrated { script, rounds, used })
     }
@@ -174,8 +222,57 @@ impl Loop {
                     })
                 })
             }),
+            Self::ExpMod => scope.bind(fields(redeemer(scope)), |scope, fields| {
+                let number = |scope: Scope, place| unary(Builtin::UnIData, item(scope.of(fields), place));
+                scope.bind(number(scope, 2), |scope, exponent| {
+                    scope.bind(number(scope, 3), |scope, modulus| {
+                        let first = |scope: Scope| number(scope, 1);
+                        accumulate(scope, fields, first, |scope, base| {
+                            binary(Builtin::ExpModInteger, scope.of(base), scope.of(exponent)).apply(scope.of(modulus))
+                        })
+                    })
+                })
+            }),
+            Self::MultiScalarMul => scope.bind(fields(redeemer(scope)), |scope, fields| {
+                let bytes = |scope: Scope, place| unary(Builtin::UnBData, item(scope.of(fields), place));
+                let point = binary(Builtin::Bls12_381G1HashToGroup, bytes(scope, 1), bytes(scope, 2));
+                scope.bind(point, |scope, point| {
+                    scope.bind(multiples(scope, &[point]), |scope, points| {
+                        scope.bind(unary(Builtin::UnIData, item(scope.of(fields), 3)), |scope, number| {
+                            scope.bind(scalars(scope, number), |scope, scalars| {
+                                accumulate(
+                                    scope,
+                                    fields,
+                                    |scope| scope.of(point),
+                                    |scope, sum| {
+                                        let product = binary(Builtin::Bls12_381G1MultiScalarMul, scope.of(scalars), scope.of(points));
+                                        binary(Builtin::Bls12_381G1Add, product, scope.of(sum))
+                                    },
+                                )
+                            })
+                        })
+                    })
+                })
+            }),
         }
     }
+}
+
+/// A list of a point's multiples, from the highest down to the point itself: [`POINTS`] of them. `names` are those that are bound already.
+fn multiples(scope: Scope, names: &[Name]) -> Term {
+    let (point, last) = (names[0], names[names.len() - 1]);
+    if names.len() as u64 == POINTS {
+        return names.iter().fold(Term::Empty(ItemType::Bls12_381G1Element), |list, name| construct(scope.of(*name), list));
+    }
+    let next = binary(Builtin::Bls12_381G1Add, scope.of(last), scope.of(point));
+    scope.bind(next, |scope, next| multiples(scope, &[names, &[next]].concat()))
+}
+
+/// A list of a number and those below it, as many as there are points.
+fn scalars(scope: Scope, number: Name) -> Term {
+    (0..POINTS as i64).fold(Term::Empty(ItemType::Integer), |list, less| {
+        construct(binary(Builtin::SubtractInteger, scope.of(number), Term::Integer(less)), list)
+    })
 }
 
 /// A script of Plutus V3, whose one argument is the context; the redeemer is its second field.
@@ -284,6 +381,11 @@ fn fields(data: Term) -> Term {
     Term::Builtin(Builtin::SndPair).force().force().apply(unary(Builtin::UnConstrData, data))
 }
 
+/// A list with an item before it.
+fn construct(item: Term, list: Term) -> Term {
+    Term::Builtin(Builtin::MkCons).force().apply(item).apply(list)
+}
+
 /// An item of a list, counted from 0.
 fn item(list: Term, place: u64) -> Term {
     let rest = (0..place).fold(list, |list, _| Term::Builtin(Builtin::TailList).force().apply(list));
@@ -299,7 +401,7 @@ mod tests {
     fn each_loop_uses_up_what_it_may_and_a_round_more_is_refused() {
         for limit in [Budgets::PUBLIC.transaction, Budgets::PUBLIC.share(8)] {
             for one in Loop::ALL {
-                let Calibrated { script, rounds, used } = one.within(limit).expect("a loop");
+                let Calibrated { script, rounds, used } = one.within(limit, one.protocol_version()).expect("a loop");
                 assert!(used.memory <= limit.memory && used.steps <= limit.steps, "{}: {used:?}", one.name());
                 // No round of any takes more than a tenth of the smaller budget.
                 assert!(used.memory * 10 > limit.memory * 9 || used.steps * 10 > limit.steps * 9, "{}: {used:?}", one.name());
@@ -324,8 +426,30 @@ mod tests {
     }
 
     #[test]
+    fn rounds_of_version_11_use_what_its_cost_model_says() {
+        // expModInteger: 607,153 + (231,697 + 53,144 x 4) x 4 x 4 steps for numbers of 4 words, and 4 of memory. Beside it, a round of the loop.
+        let each = |one: Loop| {
+            let used = |rounds| probe(&Script::of_loop(one, rounds), Budgets::PUBLIC.transaction).expect("rounds");
+            let (none, some) = (used(1), used(3));
+            (some.memory - none.memory, some.steps - none.steps)
+        };
+        let exp = 607_153 + (231_697 + 53_144 * 4) * 4 * 4;
+        let (memory, steps) = each(Loop::ExpMod);
+        let machine = |memory: u64| (memory / 100 * 100, memory / 100 * 16_000);
+        // equalsInteger, subtractInteger and ifThenElse, as in the countdown.
+        let (functions, function_steps) = (1 + 2 + 1, 52_333 + 101_208 + 76_049);
+        let of_machine = machine(memory / 2 - functions - 4);
+        assert_eq!((memory / 2, steps / 2), (of_machine.0 + functions + 4, of_machine.1 + function_steps + exp));
+        // multiScalarMul of five points, and the sum.
+        let product = 321_837_444 + 25_087_669 * 5;
+        let (memory, steps) = each(Loop::MultiScalarMul);
+        let of_machine = machine(memory / 2 - functions - 18 - 18);
+        assert_eq!((memory / 2, steps / 2), (of_machine.0 + functions + 36, of_machine.1 + function_steps + product + 962_335));
+    }
+
+    #[test]
     fn a_budget_that_allows_no_round_is_refused() {
         let small = Budget { memory: 1_000, steps: 1_000_000 };
-        assert!(Loop::HashToG2.within(small).is_err());
+        assert!(Loop::HashToG2.within(small, 10).is_err());
     }
 }

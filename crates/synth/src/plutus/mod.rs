@@ -15,7 +15,7 @@ use slotmark_network::{STATED, Units, shelley};
 
 use crate::address::Hash28;
 pub use language::Language;
-pub(crate) use language::LaterCosts;
+pub(crate) use language::{LaterCosts, V3Costs};
 pub use loops::{Calibrated, Loop};
 pub use script::Script;
 
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_budget_of_a_countdown_is_what_running_it_uses() {
-        let Calibrated { rounds, used, .. } = Loop::Countdown.within(Budgets::PUBLIC.transaction).expect("a loop");
+        let Calibrated { rounds, used, .. } = Loop::Countdown.within(Budgets::PUBLIC.transaction, 10).expect("a loop");
         assert_eq!(used, loop_budget(rounds));
         assert!(loop_budget(rounds + 1).memory > Budgets::PUBLIC.transaction.memory);
     }

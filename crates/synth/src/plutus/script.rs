@@ -9,6 +9,7 @@ use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_network::{STATED, shelley};
 use slotmark_praos::envelope::Envelope;
 
+use super::language::{V3Costs, VAN_ROSSEM};
 use super::{Budget, Language, LaterCosts, Loop, data, evaluate};
 use crate::address::Hash28;
 use crate::error::SynthError;
@@ -29,6 +30,8 @@ pub struct Script {
     bytes: Vec<u8>,
     datum: Vec<u8>,
     redeemer: Vec<u8>,
+    /// The major version of the protocol that it is run under.
+    protocol_version: u64,
 }
 
 /// A script as `bed.json` has it.
@@ -53,7 +56,30 @@ impl Script {
     /// A loop, with this number of rounds.
     pub fn of_loop(one: Loop, rounds: u64) -> Self {
         let datum = crate::transaction::datum(&[]);
-        Self { name: one.name().to_owned(), language: one.language(), bytes: one.program(), datum, redeemer: one.redeemer(rounds) }
+        Self {
+            name: one.name().to_owned(),
+            language: one.language(),
+            bytes: one.program(),
+            datum,
+            redeemer: one.redeemer(rounds),
+            protocol_version: one.protocol_version(),
+        }
+    }
+
+    /// The script as it is run under a major version of the protocol.
+    ///
+    /// # Errors
+    /// Only a later version has all that it is made of.
+    pub fn under(self, major: u64) -> Result<Self, SynthError> {
+        let reads = |major| slotmark_ledger::reads_under(self.language as usize, &self.bytes, major);
+        if major < VAN_ROSSEM && !reads(major) && reads(VAN_ROSSEM) {
+            let message = format!(
+                "the script needs protocol version {VAN_ROSSEM}, and the network has {major}. Give --protocol-version {VAN_ROSSEM}, or \
+                 --set genesis.protocol_version={VAN_ROSSEM} for a profile"
+            );
+            return Err(SynthError::Script { place: self.name, message });
+        }
+        Ok(Self { protocol_version: major, ..self })
     }
 
     /// The script with another redeemer.
@@ -63,13 +89,13 @@ impl Script {
     }
 
     /// Reads a script from its text envelope, with a datum and a redeemer in JSON as cardano-cli has it or in hexadecimal digits, and
-    /// runs it once: in a transaction like those that will run it, which may use as much as `most`.
+    /// runs it once under a major version of the protocol: in a transaction like those that will run it, which may use as much as `most`.
     ///
     /// Only regular files are read, of at most 64 KiB.
     ///
     /// # Errors
     /// A file can't be read, isn't what it should be, or the script doesn't succeed; the message names the file.
-    pub fn read(script: &Path, datum: &Path, redeemer: &Path, most: Budget) -> Result<Self, SynthError> {
+    pub fn read(script: &Path, datum: &Path, redeemer: &Path, most: Budget, major: u64) -> Result<Self, SynthError> {
         let wrong = |path: &Path, message: String| SynthError::Script { place: path.display().to_string(), message };
         let expected = "expected cardano-cli's text envelope of a script: type PlutusScriptV1, V2 or V3, and cborHex";
         let envelope = Envelope::read(&text(script)?).map_err(|_| wrong(script, expected.to_owned()))?;
@@ -78,7 +104,8 @@ impl Script {
         let (Some(language), Some(bytes)) = (language, bytes) else { return Err(wrong(script, expected.to_owned())) };
         let [datum, redeemer] = [datum, redeemer].map(|path| data::read(&text(path)?).map_err(|why| wrong(path, why)));
         let name = script.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let read = Self { name, language, bytes, datum: datum?, redeemer: redeemer? };
+        let read = Self { name, language, bytes, datum: datum?, redeemer: redeemer?, protocol_version: *shelley::PROTOCOL_MAJORS.start() };
+        let read = read.under(major)?;
         read.used(most)?;
         Ok(read)
     }
@@ -93,11 +120,8 @@ impl Script {
 
     /// The cost models that a network needs for it beside those of genesis files. Of Plutus V3 the countdown alone needs no more.
     pub(crate) fn costs(&self) -> LaterCosts {
-        match self.language {
-            Language::V1 => LaterCosts::default(),
-            Language::V2 => LaterCosts { v2: true, plomin: false },
-            Language::V3 => LaterCosts { v2: false, plomin: self.bytes != super::loop_script() },
-        }
+        let v3 = if self.language == Language::V3 && self.bytes != super::loop_script() { V3Costs::Plomin } else { V3Costs::Genesis };
+        LaterCosts { v2: self.language == Language::V2, v3 }.under(self.protocol_version)
     }
 
     /// Returns its name: that of a loop, or its file's name.
@@ -180,6 +204,7 @@ impl TryFrom<Stated> for Script {
             datum: hexadecimal(&stated.datum)?,
             redeemer: hexadecimal(&stated.redeemer)?,
             name: stated.name,
+            protocol_version: *shelley::PROTOCOL_MAJORS.start(),
         };
         if script.hash_text() != stated.hash {
             return Err("the script of the workload has another hash than is stated".into());
@@ -225,4 +250,54 @@ fn text(path: &Path) -> Result<String, SynthError> {
         return Err(wrong(format!("above {MOST_FILE_BYTES} bytes: no script, datum or redeemer of that size fits into a transaction")));
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use slotmark_chain::CborBuffer;
+
+    use super::super::flat::{self, Term};
+    use super::*;
+    use crate::budgets::Budgets;
+
+    /// A script of Plutus V3 with this body, whose argument is the context.
+    fn of(body: Term) -> Script {
+        let mut bytes = Vec::new();
+        bytes.bytes(&flat::program([1, 1, 0], &body.lambda()));
+        Script { bytes, ..Script::countdown(0) }
+    }
+
+    #[test]
+    fn a_script_that_goes_ever_deeper_ends_with_its_budget() {
+        // Calls itself, and has the result go through another function: each call waits for all behind it.
+        let itself = Term::Variable(1).apply(Term::Variable(1));
+        let deeper = Term::Variable(1).lambda().apply(itself).lambda();
+        let script = of(deeper.clone().apply(deeper));
+        for major in shelley::PROTOCOL_MAJORS {
+            let script = script.clone().under(major).expect("a script");
+            for limit in [Budgets::PUBLIC.transaction, Budget { memory: 140_000_000, steps: 100_000_000_000 }] {
+                let refused = script.used(limit).unwrap_err().to_string();
+                assert!(refused.contains("uses more than a transaction may"), "{major}: {refused}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_script_that_nests_as_deep_as_a_transaction_allows_is_read() {
+        // (program 1.1.0 (lam context (delay (delay … (con unit ()))))): two delays a byte.
+        let flat = [&[1, 1, 0, 0x21][..], &[0x11; 14_999], &[0x14, 0x99]].concat();
+        let mut bytes = Vec::new();
+        bytes.bytes(&flat);
+        let nested = Script { bytes, ..Script::countdown(0) };
+        for major in shelley::PROTOCOL_MAJORS {
+            let refused = nested.clone().under(major).expect("a script").used(Budgets::PUBLIC.transaction).unwrap_err().to_string();
+            assert!(refused.contains("the script fails"), "{major}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_script_is_priced_by_the_version_that_it_is_run_under() {
+        let costs = |major| Script::countdown(1).under(major).expect("a script").costs().model(Language::V3).len();
+        assert_eq!((costs(10), costs(11)), (251, 350));
+    }
 }

@@ -23,12 +23,12 @@ pub(crate) struct Looped {
 }
 
 impl Looped {
-    /// A loop in transactions of which so many share a block's budget; with 0 each has all that it may have. Nothing is locked yet.
+    /// A loop in transactions of which so many share a block's budget, under a major version of the protocol; with 0 each has all that it may have. Nothing is locked yet.
     ///
     /// # Errors
     /// The budget allows no round of the loop.
-    pub(crate) fn new(one: Loop, budgets: &Budgets, transactions: u32) -> Result<Self, SynthError> {
-        let calibrated = one.within(budgets.share(transactions))?;
+    pub(crate) fn new(one: Loop, budgets: &Budgets, transactions: u32, major: u64) -> Result<Self, SynthError> {
+        let calibrated = one.within(budgets.share(transactions), major)?;
         let room = budgets.block.room(Budget::default(), calibrated.used);
         let transactions = if transactions == 0 { room } else { room.min(transactions as usize) };
         Ok(Self { calibrated, transactions, locked: None })

@@ -39,7 +39,7 @@ impl Sources {
     /// A script doesn't succeed, or a budget allows no round of a loop.
     pub(crate) fn new(recipe: &Recipe, script: Option<&Script>) -> Result<Self, SynthError> {
         let value_only = || value_only::ValueOnly { body_bytes: recipe.max_block_body_bytes };
-        let looped = |one| looped::Looped::new(one, &recipe.budgets, recipe.txs_per_block);
+        let looped = |one| looped::Looped::new(one, &recipe.budgets, recipe.txs_per_block, recipe.protocol_version);
         Ok(Self {
             scripted: script.map(|script| scripted::Scripted::new(script, recipe)).transpose()?,
             acting: match recipe.workload {
@@ -48,7 +48,7 @@ impl Sources {
             },
             empty: empty::Empty,
             looped: recipe.workload.of_loop().map(looped).transpose()?,
-            preview_like: preview_like::PreviewLike::default(),
+            preview_like: preview_like::PreviewLike::new(recipe.protocol_version)?,
             value_only: value_only(),
         })
     }

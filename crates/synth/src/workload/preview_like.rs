@@ -8,6 +8,7 @@ use slotmark_network::shelley;
 
 use super::locked::{Locked, Run, collateral};
 use super::{TransactionSource, preview_sizes};
+use crate::error::SynthError;
 use crate::keys::Owner;
 use crate::plutus::{Script, loop_budget};
 use crate::random::Stream;
@@ -46,12 +47,17 @@ const LABELS: u64 = 2_000;
 /// Scripts count down from a number below this.
 const COUNTS: u64 = 2_000;
 
-#[derive(Default)]
 pub(crate) struct PreviewLike {
+    script: Script,
     locked: Option<Locked>,
 }
 
 impl PreviewLike {
+    /// Nothing is locked yet.
+    pub(crate) fn new(major: u64) -> Result<Self, SynthError> {
+        Ok(Self { script: Script::countdown(0).under(major)?, locked: None })
+    }
+
     fn transaction(&mut self, wallet: &mut Wallet, bytes: u64, slot: u64, stream: &mut Stream) -> Option<Draft> {
         if bytes >= SCRIPT_TX_BYTES && stream.per_mille(SCRIPTS) {
             self.run_script(wallet, bytes, slot, stream)
@@ -80,7 +86,7 @@ impl PreviewLike {
 impl TransactionSource for PreviewLike {
     fn transactions(&mut self, wallet: &mut Wallet, slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
         if self.locked.is_none() {
-            let (draft, locked) = Locked::set_up(Script::countdown(0), true, wallet, stream)?;
+            let (draft, locked) = Locked::set_up(self.script.clone(), true, wallet, stream)?;
             self.locked = Some(locked);
             return Some(vec![draft]);
         }

@@ -32,7 +32,9 @@ impl Scripted {
     /// Nothing is locked yet.
     pub(crate) fn new(script: &Script, recipe: &Recipe) -> Result<Self, SynthError> {
         let Recipe { budgets, max_block_body_bytes: body_bytes, .. } = *recipe;
-        Ok(Self { script: script.clone(), usual: probe(script, budgets.transaction)?, locked: None, budgets, body_bytes })
+        let script = script.clone().under(recipe.protocol_version)?;
+        let usual = probe(&script, budgets.transaction)?;
+        Ok(Self { script, usual, locked: None, budgets, body_bytes })
     }
 
     /// The transactions of the next block; None when there is nothing left to spend.

@@ -33,6 +33,8 @@ _SCRIPTS = {
     "SchnorrSecp256k1Loop": "Plutus SECP loop",
     "HashOntoG2AndAdd": "Plutus BLST loop",
     "Ripemd160": "Plutus RIPEMD-160 loop",
+    "ExpModIntegerLoop": "Plutus expModInteger loop",
+    "MultiScalarMulG1Loop": "Plutus multi-scalar multiplication loop",
 }
 
 
@@ -289,6 +291,7 @@ def _workload(content: dict[str, Any]) -> dict[str, str]:
         "delegation map size": genesis.get("delegators"),
         "stuffed UTxO size": genesis.get("utxo"),
         "DRep count": genesis.get("dreps", 0),
+        "protocol version": genesis.get("protocol_version"),
         "extra tx payload, B": generator.get("add_tx_size"),
         "tx inputs": generator.get("inputs_per_tx"),
         "tx outputs": generator.get("outputs_per_tx"),

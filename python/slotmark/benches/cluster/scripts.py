@@ -20,6 +20,8 @@ LOOPS = (
     "SchnorrSecp256k1LoopV3",
     "Ripemd160",
     "HashOntoG2AndAdd",
+    "ExpModIntegerLoop",
+    "MultiScalarMulG1Loop",
 )
 """The scripts that come with slotmark: each repeats one thing, as often as its budget allows (docs/live.md)."""
 

@@ -49,6 +49,8 @@ LIVE = (
     "secp-5",
     "ripemd-5",
     "bls-5",
+    "expmod-5",
+    "msm-5",
     "utxohd-5",
     "mixed-5",
     "voting-5",

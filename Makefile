@@ -20,7 +20,7 @@ export SLOTMARK_PREVIEW_CHAIN := $(CURDIR)/$(PREVIEW)
 endif
 
 # What live clusters run: they are of Linux's own parts.
-LIVE := $(if $(filter Linux,$(shell uname)),slotmark-wan slotmark-node slotmark-txgen)
+LIVE := $(if $(filter Linux,$(shell uname)),slotmark-wan slotmark-wakes slotmark-node slotmark-txgen)
 
 # The whole workspace where all of it can be built: cargo then builds what it depends on as the tests do, and only once.
 PROGRAMS := $(if $(LIVE),--workspace --lib --bins,--package slotmark-target-native --package slotmark-target-floor --package slotmark-replay --package slotmark-forge --package slotmark-server)

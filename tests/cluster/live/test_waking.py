@@ -1,12 +1,15 @@
 """Delays of wakes on a machine, from recorded numbers: those that harm are distinguished from processors that nodes share without harm."""
 
+import time
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from slotmark.benches.cluster.live.sampling import MACHINE_SCHEMA, USAGE_SCHEMA, busyness
-from slotmark.benches.cluster.live.waking import LIMIT_US, SCHEMA, lateness, machine_warning, read_delays
+from slotmark.benches.cluster.live.waking import LIMIT_US, SCHEMA, Waking, lateness, machine_warning, read_delays
+from slotmark.measure.shipped import program
+from tests.cluster.live.machine import PATIENCE_S
 
 SECOND_NS = 10**9
 
@@ -59,6 +62,24 @@ def test_only_the_measurement_counts() -> None:
 def test_the_limit_is_where_it_is_said_to_be() -> None:
     assert machine_warning(lateness(recorded((LIMIT_US, LIMIT_US)), 0, SECOND_NS)) == []
     assert machine_warning(lateness(recorded((LIMIT_US + 1, LIMIT_US + 1)), 0, SECOND_NS))
+
+
+def test_the_program_writes_a_row_per_second_until_it_is_ended(tmp_path: Path) -> None:
+    if not program("slotmark-wakes").is_file():
+        pytest.skip("slotmark-wakes isn't built: make setup does it")
+    file = tmp_path / "timer-delays.jsonl"
+    began_ns = time.time_ns()
+    with Waking(file):
+        until = time.monotonic() + PATIENCE_S
+        while file.read_bytes().count(b"\n") < 2:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+    rows = read_delays(file).to_pylist()
+    ended_ns = time.time_ns()
+    assert began_ns < rows[0]["ts_ns"] < rows[1]["ts_ns"] < ended_ns
+    for row in rows:
+        assert 0 < row["wakes"] <= 110  # each is due a hundredth of a second after the one before
+        assert 0 < row["worst_ns"] <= row["late_ns"] <= row["wakes"] * row["worst_ns"]
 
 
 def test_what_was_cut_while_it_was_written_is_read_up_to_there(tmp_path: Path) -> None:

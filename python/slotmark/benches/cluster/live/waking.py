@@ -1,11 +1,8 @@
-"""Measures how late a process on this machine continues after a timer: every step of a node waits as long.
+"""How late a process on a machine continues after a timer: every step of a node waits as long.
 
-``python -m slotmark.benches.cluster.live.waking`` prints a JSON line a second until it is ended.
+``slotmark-wakes`` prints it, a JSON line a second until it is ended. It is compiled: the same in Python took three times as much of a core, and 40 MiB.
 """
 
-import json
-import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slotmark.benches.cluster.live.launching import spawn
+from slotmark.measure.shipped import built_program
 from slotmark.metrics.catalogue import catalogue
 from slotmark.numbers import fixed, plain
 from slotmark.warnings import Warning
@@ -27,19 +25,20 @@ LIMIT_US = 500
 """The mean delay above which times of nodes are the machine's. A block is passed on over some three hosts, each of which wakes some six times
 for it: with this delay that makes about 10 ms, half of the margin of 2 % of a second. A quiet machine has about 100 us (docs/live.md)."""
 
-_EVERY_NS = 10_000_000
-
 
 class Waking:
     """The program, from its start to its end; a context manager. It has the nodes' priority and no processor of its own.
 
     Args:
         file: What it prints, and behind that what goes wrong with it.
+
+    Raises:
+        TargetError: It isn't built.
     """
 
     def __init__(self, file: Path) -> None:
         with file.open("wb") as out:
-            self._process = spawn([sys.executable, "-m", __name__], None, out, out)
+            self._process = spawn([str(built_program("slotmark-wakes", "what measures timers"))], None, out, out)
 
     def __enter__(self) -> Self:
         """Itself."""
@@ -97,26 +96,3 @@ def machine_warning(late: Lateness | None) -> list[Warning]:
             limit_ms=plain(LIMIT_US / 1e3),
         )
     ]
-
-
-def main() -> None:
-    """Sleeps until a hundredth of a second is over, again and again, and prints once a second by how much longer it took."""
-    due = time.monotonic_ns()
-    wakes = late = worst = 0
-    begun = due
-    while True:
-        due += _EVERY_NS
-        time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
-        now = time.monotonic_ns()
-        wakes, late, worst = wakes + 1, late + now - due, max(worst, now - due)
-        due = max(due, now - _EVERY_NS)  # what came too late is not counted again for those that it held up
-        if now - begun >= 1_000_000_000:
-            row = {"ts_ns": time.time_ns(), "wakes": wakes, "late_ns": late, "worst_ns": worst}
-            sys.stdout.write(json.dumps(row) + "\n")
-            sys.stdout.flush()
-            wakes = late = worst = 0
-            begun = now
-
-
-if __name__ == "__main__":
-    main()

@@ -52,7 +52,7 @@ def test_blocks_of_a_whole_cluster_are_not_named(tmp_path: Path) -> None:
 
 
 def test_blocks_of_hosts_without_a_log_are_named_with_what_they_lack(tmp_path: Path) -> None:
-    """Of five hosts two have no log, and the log of a third ends early."""
+    """Logs of three of five hosts, one of which ends early."""
     logs = made_up(tmp_path / "logs", 3, ends={2: 10}, strangers=STRANGERS)
     run, _ = ingested(logs, tmp_path / "run")
     told = found(run)

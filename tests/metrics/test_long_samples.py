@@ -64,7 +64,7 @@ def test_show_and_compare_are_the_same_for_runs_that_are_not_kept_in_memory(
     monkeypatch.setattr(database, "FEW_ROWS", 0)
     monkeypatch.setattr(analysis, "MOST_IN_MEMORY", 0)
     monkeypatch.setattr(analysis, "long_samples", long)
-    monkeypatch.setattr(database, "MOST_MAPPED_ROWS", 0)
+    monkeypatch.setattr(analysis, "LONG_ROWS", 0)
     monkeypatch.setattr(database, "MOST_ROWS_AT_ONCE", 0)
     monkeypatch.setattr(stage_cells, "MOST_LAID_OUT", 0)
     assert not list(apart(within, results(runs)))

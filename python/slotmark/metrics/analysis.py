@@ -34,6 +34,9 @@ from slotmark.warnings import Warning
 MOST_IN_MEMORY = 4_000_000
 """Rows of a relation up to which a metric's samples are worked on in memory."""
 
+LONG_ROWS = 60_000_000
+"""Rows of all of a run's tables above which work that keeps what it makes of a run in memory is done run by run."""
+
 MOST_TOGETHER = 100_000
 """Rows of a relation up to which its metrics are read by one statement: of a statement over few rows, nearly all of the time is its planning."""
 
@@ -86,8 +89,8 @@ class Analysis:
 
     @property
     def is_long(self) -> bool:
-        """Returns whether the run has so many rows that what is made of them is kept as Parquet."""
-        return self._database.is_long
+        """Returns whether the run's tables have more rows than :data:`LONG_ROWS`."""
+        return sum(self.run.manifest.tables.values()) > LONG_ROWS
 
     def __enter__(self) -> Self:
         """Begins. RunError where the run lacks what all of its bench's SQL needs."""

@@ -1,8 +1,7 @@
-"""Members of a run, such as its hosts, put together by the files and batches that hold their rows: a statement at a time reads those of a few."""
+"""Members of a run, such as its hosts, put together by the files that hold their rows: a statement at a time reads those of a few."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pyarrow.parquet as pq
@@ -18,13 +17,13 @@ class Piece(msgspec.Struct, frozen=True):
         first: The lowest name of a member, or a text below it.
         last: The highest name, or a text above it.
         name: Name of the table or relation.
-        rows: A Parquet file, or the place of a batch in the Arrow file of a relation.
+        rows: A Parquet file; None where the piece only says which members are worked on at a time.
     """
 
     first: str
     last: str
     name: str
-    rows: Any
+    rows: Path | None
 
 
 class Members(msgspec.Struct, frozen=True):
@@ -39,12 +38,12 @@ class Members(msgspec.Struct, frozen=True):
         """The member, where it is one."""
         return self.first if self.first == self.last else None
 
-    def rows_of(self, name: str) -> list[Any]:
-        """Returns the files or batches that hold the rows of a table or relation."""
-        return [piece.rows for piece in self.pieces if piece.name == name]
+    def rows_of(self, name: str) -> list[Path]:
+        """Returns the files that hold the rows of a table or relation."""
+        return [piece.rows for piece in self.pieces if piece.name == name and piece.rows]
 
     def each_of(self, name: str) -> "list[Members]":
-        """The members of which a table or relation has rows, as far apart as its files or batches keep them."""
+        """The members of which a table or relation has rows, as far apart as its files keep them."""
         return members_of([piece for piece in self.pieces if piece.name == name])
 
 

@@ -10,6 +10,7 @@ import pytest
 from slotmark.compare import compare
 from slotmark.errors import PlatformError
 from slotmark.measure.limits import Limits, limited
+from slotmark.metrics import Analysis
 from slotmark.run import open_run
 from tests.cluster.live.machine import stand_in_recipe
 from tests.conftest import slotmark
@@ -67,6 +68,12 @@ def test_a_runs_limits_are_in_its_manifest_and_compared(bed: Path, tmp_path: Pat
     usage = within.table("node_usage")
     assert max(usage["cache_bytes"].to_pylist()) > 0
     assert set(free.table("node_usage")["cache_bytes"].to_pylist()) == {None}
+    with Analysis(within) as analysis, Analysis(free) as without:
+        cache = analysis.samples("cache_mib").table["value"].to_pylist()
+        assert max(cache) * 2**20 <= max(usage["cache_bytes"].to_pylist())
+        assert max(cache) > 0
+        assert without.samples("cache_mib").table.num_rows == 0
+        assert all(one.samples("major_faults").table.num_rows > 5 for one in (analysis, without))
 
 
 def test_a_host_that_needs_more_is_named_with_its_limit(bed: Path, tmp_path: Path) -> None:

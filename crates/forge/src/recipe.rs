@@ -16,10 +16,10 @@ pub(crate) fn shares(profile: &Profile) -> Result<Shares, SynthError> {
     let load = &profile.workload;
     if !load.script.is_empty() {
         let message = format!("profile {}: workload has actions and a script: expected one of them. Leave one out.", profile.name);
-        return Err(SynthError::Plan(message));
+        return Err(SynthError::Refused(message));
     }
     let text: Vec<String> = load.actions.iter().filter(|(_, share)| **share > 0).map(|(name, share)| format!("{name}={share}")).collect();
-    text.join(",").parse::<Shares>().map_err(|error| SynthError::Plan(format!("profile {}: workload.actions: {error}.", profile.name)))
+    text.join(",").parse::<Shares>().map_err(|error| SynthError::Refused(format!("profile {}: workload.actions: {error}.", profile.name)))
 }
 
 /// The recipe for blocks of a profile's workload, as full as its genesis allows. Slots and epochs are those of any forged chain.
@@ -35,7 +35,7 @@ pub(crate) fn of_profile(profile: &Profile, blocks: u64) -> Result<Recipe, Synth
         None if (load.inputs, load.outputs, load.payload.0) == VALUE_ONLY => Workload::ValueOnly,
         None => {
             let (inputs, outputs, payload) = VALUE_ONLY;
-            return Err(SynthError::Plan(format!(
+            return Err(SynthError::Refused(format!(
                 "profile {}: workload has {} inputs, {} outputs and {} of payload: chains have {inputs}, {outputs} and {payload}B. Give those with --set, or \
                  another profile.",
                 profile.name, load.inputs, load.outputs, load.payload

@@ -13,7 +13,7 @@ use slotmark_network::{conway, shelley};
 
 use crate::address::{Address, Hash28};
 use crate::random::Stream;
-use crate::transaction::{Beside, Draft, NewOutput, OutputReference, Plan, settle};
+use crate::transaction::{Beside, Draft, NewOutput, OutputReference, Spec, settle};
 
 /// Lovelace of an output that holds a script for reference.
 const REFERENCE_LOVELACE: u64 = 10_000_000;
@@ -252,16 +252,16 @@ impl Actor {
             if publishes {
                 outputs.push(NewOutput { native: Some(&script), ..NewOutput::to(self.address(), REFERENCE_LOVELACE) });
             }
-            let plan = Plan {
+            let spec = Spec {
                 inputs: vec![self.thread],
                 outputs,
                 fee,
                 auxiliary: auxiliary.to_vec(),
                 signers: vec![self.signer],
                 beside: beside.clone(),
-                ..Plan::default()
+                ..Spec::default()
             };
-            Some((plan, left))
+            Some((spec, left))
         })?;
         if publishes {
             done.reference = Some(draft.output(1));

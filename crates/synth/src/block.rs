@@ -15,7 +15,7 @@ use crate::pools::{HotKey, HotKeys, Pool};
 use crate::transaction::Draft;
 
 /// A block that has its slot and its transactions.
-pub(crate) struct PlannedBlock {
+pub(crate) struct UnsealedBlock {
     pub(crate) leadership: Leadership,
     pub(crate) transactions: Vec<Draft>,
 }
@@ -28,7 +28,7 @@ pub(crate) struct SealedBlock {
     body: Body,
 }
 
-impl PlannedBlock {
+impl UnsealedBlock {
     /// Signs the transactions, encodes the body, and proves that its pool leads the slot.
     pub(crate) fn seal(self, keys: &Keys, pools: &[Pool]) -> SealedBlock {
         let mut transactions = Transactions::default();

@@ -59,7 +59,7 @@ impl Budgets {
         for (kind, transaction, block, public) in kinds {
             let most = public * MOST_TIMES;
             if !(1..=block).contains(&transaction) || block > most {
-                return Err(SynthError::Plan(format!(
+                return Err(SynthError::Refused(format!(
                     "genesis.budgets: transaction.{kind} is {transaction} and block.{kind} is {block}: expected 1 or more for a transaction, as much or \
                      more for a block, and {most} at most. Give others with --set genesis.budgets.block.{kind}=…"
                 )));

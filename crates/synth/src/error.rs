@@ -29,7 +29,7 @@ pub enum SynthError {
     #[error("block {block}: the forged wallet has too little left to go on: the chain is too long for its genesis. Give fewer blocks.")]
     Funds { block: u64 },
     #[error("{0}")]
-    Plan(String),
+    Refused(String),
     #[error("{path}: {message}")]
     Bed { path: PathBuf, message: String },
     #[error("{place}: {message}.")]

@@ -1,7 +1,7 @@
 //! From a recipe to a chain folder.
 //!
-//! Transactions are planned one after the other, since each spends what earlier ones made. Their ids don't depend on
-//! signatures, so bodies are signed and VRF proofs made on all cores while the next batch is planned; headers come last, in
+//! Transactions are composed one after the other, since each spends what earlier ones made. Their ids don't depend on
+//! signatures, so bodies are signed and VRF proofs made on all cores while the next batch is composed; headers come last, in
 //! order. An epoch's nonce and stake need all that came before it, so batches end with their epoch.
 
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use slotmark_praos::nonce::settling_slots;
 use slotmark_praos::stake::Distribution;
 use slotmark_praos::state::ChainState;
 
-use crate::block::{Headers, PlannedBlock, SealedBlock, point};
+use crate::block::{Headers, SealedBlock, UnsealedBlock, point};
 use crate::error::SynthError;
 use crate::files;
 use crate::keys::Keys;
@@ -99,23 +99,23 @@ pub fn forge_with(
     let settling_slots = settling_slots(Era::Conway, recipe.security_parameter, active_slots.share());
     let mut headers =
         Headers::new(hot_keys, genesis_hash, &pools, recipe.epoch_slots(), settling_slots, ProtocolVersion::of(recipe.protocol_version));
-    let mut planner = Planner::new(recipe, sources, &keys, &pools);
+    let mut composer = Composer::new(recipe, sources, &keys, &pools);
     let mut rewarded = match recipe.delegators {
         0 => None,
         _ => Some(Rewarded::of(&writer.folder().join(files::GENESIS_FOLDER).join("shelley-genesis.json"))?),
     };
     let mut forged = Forged { blocks: 0, bytes: 0, transactions: 0, tip: Point::Origin };
     for epoch in 0.. {
-        planner.begin_epoch(epoch);
+        composer.begin_epoch(epoch);
         if let Some(rewarded) = &rewarded {
-            planner.stake = rewarded.stake(epoch * recipe.epoch_slots());
+            composer.stake = rewarded.stake(epoch * recipe.epoch_slots());
         }
         let nonce = headers.begin_epoch(epoch);
         let slots = epoch * recipe.epoch_slots()..(epoch + 1) * recipe.epoch_slots();
-        let mut lottery = Lottery::new(&pools, &planner.stake, &active_slots, nonce, slots);
-        let mut batch = planner.batch(&mut lottery)?;
+        let mut lottery = Lottery::new(&pools, &composer.stake, &active_slots, nonce, slots);
+        let mut batch = composer.batch(&mut lottery)?;
         while !batch.is_empty() {
-            let (sealed, next) = rayon::join(|| seal(batch, &keys, &pools), || planner.batch(&mut lottery));
+            let (sealed, next) = rayon::join(|| seal(batch, &keys, &pools), || composer.batch(&mut lottery));
             for body in &sealed {
                 let block = headers.link(body);
                 writer.append(&block)?;
@@ -141,7 +141,7 @@ pub fn forge_with(
     Ok(forged)
 }
 
-fn seal(batch: Vec<PlannedBlock>, keys: &Keys, pools: &[Pool]) -> Vec<SealedBlock> {
+fn seal(batch: Vec<UnsealedBlock>, keys: &Keys, pools: &[Pool]) -> Vec<SealedBlock> {
     batch.into_par_iter().map(|block| block.seal(keys, pools)).collect()
 }
 
@@ -154,7 +154,7 @@ struct Rewarded {
 impl Rewarded {
     /// The ledger before the first block, from the genesis that was written.
     fn of(genesis: &Path) -> Result<Self, SynthError> {
-        let genesis = Genesis::read(genesis).map_err(|error| SynthError::Plan(error.to_string()))?;
+        let genesis = Genesis::read(genesis).map_err(|error| SynthError::Refused(error.to_string()))?;
         Ok(Self { state: ChainState::with_accounts(Some(&Arc::new(genesis))), decoder: Decoder::new() })
     }
 
@@ -172,23 +172,23 @@ impl Rewarded {
 }
 
 /// Decides slots and transactions.
-struct Planner {
+struct Composer {
     recipe: Recipe,
     pools: Arc<Vec<Pool>>,
     wallet: Wallet,
     sources: Sources,
-    planned: u64,
+    composed: u64,
     /// Stake at the beginning of the running epoch, which the next one uses.
     mark: Arc<Distribution>,
     /// Stake that the running epoch uses.
     stake: Arc<Distribution>,
 }
 
-impl Planner {
+impl Composer {
     fn new(recipe: &Recipe, sources: Sources, keys: &Arc<Keys>, pools: &Arc<Vec<Pool>>) -> Self {
         let wallet = Wallet::new(Arc::clone(keys), recipe.utxo);
         let mark = Arc::new(distribution(pools, &wallet));
-        Self { recipe: *recipe, pools: Arc::clone(pools), wallet, sources, planned: 0, stake: Arc::clone(&mark), mark }
+        Self { recipe: *recipe, pools: Arc::clone(pools), wallet, sources, composed: 0, stake: Arc::clone(&mark), mark }
     }
 
     /// Epoch 0 and 1 use the genesis's stake, each later one what stood at the end of the last but one before it.
@@ -200,17 +200,17 @@ impl Planner {
     }
 
     /// The next blocks of the epoch; none when the epoch or the recipe is done.
-    fn batch(&mut self, lottery: &mut Lottery) -> Result<Vec<PlannedBlock>, SynthError> {
+    fn batch(&mut self, lottery: &mut Lottery) -> Result<Vec<UnsealedBlock>, SynthError> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
-        while self.planned < self.recipe.blocks && batch.len() < BATCH_BLOCKS && bytes < BATCH_BYTES {
-            let Some(leadership) = lottery.next(self.recipe.blocks - self.planned) else { break };
-            let kind = self.recipe.workload.pick(&mut Stream::new(self.recipe.seed, "mix", self.planned));
-            let mut stream = Stream::new(self.recipe.seed, &kind.to_string(), self.planned);
+        while self.composed < self.recipe.blocks && batch.len() < BATCH_BLOCKS && bytes < BATCH_BYTES {
+            let Some(leadership) = lottery.next(self.recipe.blocks - self.composed) else { break };
+            let kind = self.recipe.workload.pick(&mut Stream::new(self.recipe.seed, "mix", self.composed));
+            let mut stream = Stream::new(self.recipe.seed, &kind.to_string(), self.composed);
             let transactions = self.sources.transactions(kind, &mut self.wallet, leadership.slot, &mut stream)?;
-            let transactions = transactions.ok_or(SynthError::Funds { block: self.planned })?;
+            let transactions = transactions.ok_or(SynthError::Funds { block: self.composed })?;
             bytes += transactions.iter().map(|draft| draft.block_bytes()).sum::<usize>();
-            batch.push(PlannedBlock { leadership, transactions });
-            self.planned += 1;
+            batch.push(UnsealedBlock { leadership, transactions });
+            self.composed += 1;
         }
         Ok(batch)
     }

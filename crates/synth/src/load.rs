@@ -19,7 +19,7 @@ use crate::keys::PaymentKey;
 use crate::plutus::evaluate::{LockedOutput, probe, settle_run};
 use crate::plutus::{Budget, Loop, Script};
 use crate::random::Stream;
-use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, Signers, payload, settle};
+use crate::transaction::{Draft, NewOutput, OutputReference, ScriptSpend, Signers, Spec, payload, settle};
 
 /// Fee of a value-only transaction at least, in lovelace: the published workload's.
 const FEE: u64 = 1_000_000;
@@ -174,17 +174,17 @@ impl Signers for Keys<'_> {
 /// ([`SynthError::Interrupted`]).
 pub fn prepare(load: &Load, funds: &[Fund], progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<SignedLoad, SynthError> {
     if funds.is_empty() || funds.len() > usize::from(u16::MAX) {
-        return Err(SynthError::Plan(format!("{} funds: expected 1 to {}. Make the bed with others.", funds.len(), u16::MAX)));
+        return Err(SynthError::Refused(format!("{} funds: expected 1 to {}. Make the bed with others.", funds.len(), u16::MAX)));
     }
     let referred = load.referred;
     if referred.each as u64 > referred.entries {
         let Referred { each, entries, .. } = referred;
-        return Err(SynthError::Plan(format!(
+        return Err(SynthError::Refused(format!(
             "{each} references to {entries} outputs: expected no more than there are. Make the bed with more utxo_entries."
         )));
     }
     if referred.each > 0 && !matches!(load.kind, LoadKind::ValueOnly { .. } | LoadKind::Acting { .. }) {
-        return Err(SynthError::Plan("references beside a script: expected a workload that moves value. Leave them out.".to_owned()));
+        return Err(SynthError::Refused("references beside a script: expected a workload that moves value. Leave them out.".to_owned()));
     }
     let (wanted, mut source): (u64, Box<dyn Source + '_>) = match load.kind {
         LoadKind::ValueOnly { inputs, outputs } if inputs > 0 && outputs > 0 => (
@@ -196,7 +196,7 @@ pub fn prepare(load: &Load, funds: &[Fund], progress: &mut dyn FnMut(u64, u64) -
             (load.transactions.saturating_mul(inputs as u64), Box::new(Acting { value, actors: Vec::new(), next: 0, shares }))
         }
         LoadKind::ValueOnly { .. } | LoadKind::Acting { .. } => {
-            return Err(SynthError::Plan("transactions without inputs or outputs: expected 1 of each at least.".to_owned()));
+            return Err(SynthError::Refused("transactions without inputs or outputs: expected 1 of each at least.".to_owned()));
         }
         LoadKind::PlutusLoop { count } => {
             let script = match count {
@@ -229,7 +229,7 @@ pub fn prepare(load: &Load, funds: &[Fund], progress: &mut dyn FnMut(u64, u64) -
             if next.is_empty() {
                 let made = transactions.len() + drafts.len();
                 let message = format!("the funds are spent after {made} transactions. Give fewer, or make the bed with more funds.");
-                return Err(SynthError::Plan(message));
+                return Err(SynthError::Refused(message));
             }
             drafts.extend(next);
             if progress((transactions.len() + drafts.len()) as u64, load.transactions).is_break() {
@@ -242,7 +242,7 @@ pub fn prepare(load: &Load, funds: &[Fund], progress: &mut dyn FnMut(u64, u64) -
 }
 
 fn poor(fund: &Fund) -> SynthError {
-    SynthError::Plan(format!("a fund of {} lovelace is too small to be split. Make the bed with fewer funds.", fund.lovelace))
+    SynthError::Refused(format!("a fund of {} lovelace is too small to be split. Make the bed with fewer funds.", fund.lovelace))
 }
 
 fn signed(draft: &Draft, keys: &Keys<'_>) -> Result<SignedTransaction, SynthError> {
@@ -253,7 +253,7 @@ fn signed(draft: &Draft, keys: &Keys<'_>) -> Result<SignedTransaction, SynthErro
             bytes.len(),
             shelley::PARAMETERS.max_transaction_bytes
         );
-        return Err(SynthError::Plan(message));
+        return Err(SynthError::Refused(message));
     }
     Ok(SignedTransaction { id: draft.id, bytes })
 }
@@ -287,8 +287,8 @@ impl Source for ValueOnly<'_> {
         let (draft, lovelace) = settle(|fee| {
             let lovelace = shares(fund.lovelace.checked_sub(fee)?, outputs as usize, LEAST)?;
             let made = lovelace.iter().map(|&lovelace| NewOutput::to(fund.address, lovelace)).collect();
-            let plan = Plan { inputs: vec![fund.reference()], outputs: made, fee, signers: vec![number], ..Plan::default() };
-            Some((plan, lovelace))
+            let spec = Spec { inputs: vec![fund.reference()], outputs: made, fee, signers: vec![number], ..Spec::default() };
+            Some((spec, lovelace))
         })?;
         let coins = lovelace.iter().enumerate().map(|(place, &lovelace)| Coin { reference: draft.output(place), fund: number, lovelace });
         self.coins.extend(coins);
@@ -325,16 +325,16 @@ impl ValueOnly<'_> {
             let outputs =
                 owners.iter().zip(&lovelace).map(|(&owner, &lovelace)| NewOutput::to(self.funds[usize::from(owner)].address, lovelace));
             let inputs = spent.iter().map(|coin| coin.reference).collect();
-            let plan = Plan {
+            let spec = Spec {
                 inputs,
                 outputs: outputs.collect(),
                 fee,
                 auxiliary: auxiliary.to_vec(),
                 referred: referred.clone(),
                 signers: signers.clone(),
-                ..Plan::default()
+                ..Spec::default()
             };
-            Some((plan, lovelace))
+            Some((spec, lovelace))
         })?;
         let made = owners.iter().zip(&lovelace).enumerate();
         self.coins.extend(made.map(|(place, (&fund, &lovelace))| Coin { reference: draft.output(place), fund, lovelace }));
@@ -357,8 +357,8 @@ impl Source for Acting<'_> {
         let (draft, lovelace) = settle(|fee| {
             let lovelace = shares(fund.lovelace.checked_sub(fee + half)?, outputs as usize, LEAST)?;
             let made = std::iter::once(half).chain(lovelace.iter().copied()).map(|held| NewOutput::to(fund.address, held)).collect();
-            let plan = Plan { inputs: vec![fund.reference()], outputs: made, fee, signers: vec![number], ..Plan::default() };
-            Some((plan, lovelace))
+            let spec = Spec { inputs: vec![fund.reference()], outputs: made, fee, signers: vec![number], ..Spec::default() };
+            Some((spec, lovelace))
         })?;
         self.actors.push(Actor::new(number, key, draft.output(0), half));
         let coins =
@@ -415,7 +415,7 @@ impl Scripted {
 
     /// The transaction that runs the script on an output and locks what is left of it again; with what is left.
     fn spend(&self, coin: &Coin, auxiliary: &[u8]) -> Result<Option<(Draft, u64)>, SynthError> {
-        let plan = |fee, budget| {
+        let spec = |fee, budget| {
             let left = coin.lovelace.checked_sub(fee).filter(|left| *left >= self.script.least_lovelace())?;
             let spend = ScriptSpend {
                 script: &self.script,
@@ -426,21 +426,21 @@ impl Scripted {
                 collateral_lovelace: COLLATERAL,
                 collateral_address: None,
             };
-            let plan = Plan {
+            let spec = Spec {
                 inputs: vec![coin.reference],
                 outputs: vec![NewOutput { datum: Some(self.script.output_datum()), ..NewOutput::to(self.address, left) }],
                 fee,
                 auxiliary: auxiliary.to_vec(),
                 script: Some(spend),
                 signers: vec![coin.fund],
-                ..Plan::default()
+                ..Spec::default()
             };
-            Some((plan, left))
+            Some((spec, left))
         };
         if self.is_loop {
-            return Ok(settle(|fee| plan(fee, self.usual)));
+            return Ok(settle(|fee| spec(fee, self.usual)));
         }
-        settle_run(&self.script, LockedOutput { reference: coin.reference, lovelace: coin.lovelace }, self.usual, self.most, plan)
+        settle_run(&self.script, LockedOutput { reference: coin.reference, lovelace: coin.lovelace }, self.usual, self.most, spec)
     }
 }
 
@@ -456,8 +456,8 @@ impl Source for Scripted {
             let datum = Some(self.script.output_datum());
             let locked = lovelace.iter().map(|&lovelace| NewOutput { datum, ..NewOutput::to(self.address, lovelace) });
             let made = std::iter::once(NewOutput::to(fund.address, COLLATERAL)).chain(locked).collect();
-            let plan = Plan { inputs: vec![fund.reference()], outputs: made, fee, signers: vec![number], ..Plan::default() };
-            Some((plan, lovelace))
+            let spec = Spec { inputs: vec![fund.reference()], outputs: made, fee, signers: vec![number], ..Spec::default() };
+            Some((spec, lovelace))
         })?;
         self.collateral.push(draft.output(0));
         let coins =

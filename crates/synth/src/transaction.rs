@@ -93,9 +93,9 @@ impl Beside {
     }
 }
 
-/// A transaction as it is thought of.
+/// What a transaction is to hold, before it is encoded.
 #[derive(Clone, Default)]
-pub(crate) struct Plan<'a> {
+pub(crate) struct Spec<'a> {
     pub(crate) inputs: Vec<OutputReference>,
     pub(crate) outputs: Vec<NewOutput<'a>>,
     pub(crate) fee: u64,
@@ -126,7 +126,7 @@ pub(crate) struct Draft {
     auxiliary: Vec<u8>,
 }
 
-impl Plan<'_> {
+impl Spec<'_> {
     /// Encodes the transaction.
     pub(crate) fn draft(&self) -> Draft {
         let mut scripts = Vec::new();
@@ -226,13 +226,13 @@ impl Plan<'_> {
     }
 }
 
-/// The transaction that pays the least fee, where `build` makes its plan from a fee; with what `build` yields beside it.
-pub(crate) fn settle<'a, T>(build: impl Fn(u64) -> Option<(Plan<'a>, T)>) -> Option<(Draft, T)> {
+/// The transaction that pays the least fee, where `build` makes its spec from a fee; with what `build` yields beside it.
+pub(crate) fn settle<'a, T>(build: impl Fn(u64) -> Option<(Spec<'a>, T)>) -> Option<(Draft, T)> {
     let mut fee = shelley::PARAMETERS.fee_constant;
     loop {
-        let (plan, beside) = build(fee)?;
-        let draft = plan.draft();
-        let least = plan.min_fee(&draft);
+        let (spec, beside) = build(fee)?;
+        let draft = spec.draft();
+        let least = spec.min_fee(&draft);
         if fee >= least {
             return Some((draft, beside));
         }

@@ -495,9 +495,9 @@ fn the_largest_numbers_of_a_genesis_are_faults() {
 fn beds_that_no_node_takes_are_refused() {
     let refused = |change: fn(&mut Bed)| {
         let folder = TempDir::new().expect("a folder");
-        let mut plan = bed();
-        change(&mut plan);
-        plan.write(folder.path(), &mut |_, _| ControlFlow::Continue(())).expect_err("refused").to_string()
+        let mut asked = bed();
+        change(&mut asked);
+        asked.write(folder.path(), &mut |_, _| ControlFlow::Continue(())).expect_err("refused").to_string()
     };
     assert!(refused(|bed| bed.genesis.epoch_slots = 200).contains("genesis.epoch_slots is 200: expected 201 at least, more than 4k/f"));
     assert!(refused(|bed| bed.genesis.utxo_entries = 1 << 40).contains("genesis.utxo_entries"));
@@ -507,11 +507,11 @@ fn beds_that_no_node_takes_are_refused() {
 
 #[test]
 fn a_large_genesis_is_told_of_and_can_be_stopped() {
-    let mut plan = bed();
-    plan.genesis.utxo_entries = 50_000;
+    let mut asked = bed();
+    asked.genesis.utxo_entries = 50_000;
     let folder = TempDir::new().expect("a folder");
     let mut steps = Vec::new();
-    let stopped = plan.write(folder.path(), &mut |done, total| {
+    let stopped = asked.write(folder.path(), &mut |done, total| {
         steps.push((done, total));
         if steps.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -153,8 +153,8 @@ fn value_only_transactions_are_valid_in_their_order() {
 fn transactions_refer_to_outputs_that_the_bed_has() {
     let mut genesis = genesis_with(50);
     let referred = Referred { each: 5, entries: 50, seed: 1 };
-    let plan = Load { referred, ..load(LoadKind::ValueOnly { inputs: 2, outputs: 2 }, 30) };
-    let made = made(&plan).expect("a load");
+    let asked = Load { referred, ..load(LoadKind::ValueOnly { inputs: 2, outputs: 2 }, 30) };
+    let made = made(&asked).expect("a load");
     let outputs = genesis.funds.iter().map(|(address, lovelace)| ((blake2b_256(&[address]), 0), encode_output(address, *lovelace)));
     let mut unspent = unspent();
     unspent.extend(outputs);
@@ -174,9 +174,9 @@ fn transactions_refer_to_outputs_that_the_bed_has() {
     assert!(seen.len() > 45, "drawn among all of them: {} of 50 in 30 transactions", seen.len());
     assert_eq!(seen.iter().filter(|id| unspent.contains_key(&(**id, 0))).count(), seen.len(), "none of them is spent");
     assert!(of_bed > 54);
-    let too_many = Load { referred: Referred { each: 51, ..referred }, ..plan.clone() };
+    let too_many = Load { referred: Referred { each: 51, ..referred }, ..asked.clone() };
     assert!(self::made(&too_many).expect_err("refused").to_string().contains("51 references to 50 outputs"));
-    let with_script = Load { kind: LoadKind::PlutusLoop { count: None }, ..plan };
+    let with_script = Load { kind: LoadKind::PlutusLoop { count: None }, ..asked };
     assert!(self::made(&with_script).expect_err("refused").to_string().contains("references beside a script"));
 }
 
@@ -338,28 +338,28 @@ fn scripts_of_files_run_in_valid_transactions_and_those_that_fail_are_refused() 
 
 #[test]
 fn the_same_load_gives_the_same_bytes_and_another_seed_others() {
-    let plan = load(LoadKind::ValueOnly { inputs: 2, outputs: 2 }, 20);
+    let asked = load(LoadKind::ValueOnly { inputs: 2, outputs: 2 }, 20);
     let (first, again, other) =
-        (made(&plan).expect("a load"), made(&plan).expect("a load"), made(&Load { seed: 2, ..plan }).expect("a load"));
+        (made(&asked).expect("a load"), made(&asked).expect("a load"), made(&Load { seed: 2, ..asked }).expect("a load"));
     assert_eq!((&first.split, &first.transactions), (&again.split, &again.transactions));
     assert_ne!(first.transactions, other.transactions);
 }
 
 #[test]
 fn what_cannot_be_paid_or_sent_is_refused() {
-    for (plan, expected) in [
+    for (asked, expected) in [
         (load(LoadKind::ValueOnly { inputs: 0, outputs: 2 }, 1), "without inputs or outputs"),
         (load(LoadKind::ValueOnly { inputs: 300, outputs: 1 }, 100), "the funds are spent after"),
         (load(LoadKind::ValueOnly { inputs: 2, outputs: 600 }, 1), "expected 16384 at most"),
         (Load { payload_bytes: 20_000, ..load(LoadKind::ValueOnly { inputs: 2, outputs: 2 }, 1) }, "expected 16384 at most"),
     ] {
-        let error = made(&plan).expect_err("refused").to_string();
+        let error = made(&asked).expect_err("refused").to_string();
         assert!(error.contains(expected), "{error}");
     }
     let poor = [Fund::new(&[1; 32], 1_000_000)];
     assert!(matches!(
         prepare(&load(LoadKind::ValueOnly { inputs: 1, outputs: 1 }, 1), &poor, &mut |_, _| ControlFlow::Continue(())),
-        Err(SynthError::Plan(_))
+        Err(SynthError::Refused(_))
     ));
     let stopped = prepare(&load(LoadKind::ValueOnly { inputs: 1, outputs: 1 }, 9), &[Fund::new(&[1; 32], LOVELACE)], &mut |_, _| {
         ControlFlow::Break(())

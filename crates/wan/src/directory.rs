@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::WanError;
 use crate::namespace::Network;
-use crate::plan::Host;
+use crate::topology::Host;
 
 /// The name that the kernel shows of the file.
 const NAME: &str = "slotmark-wan";

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant's message is its documentation")]
 pub enum WanError {
-    #[error("{path}: can't be read ({source}). Give the file of a network plan.")]
+    #[error("{path}: can't be read ({source}). Give the file of a topology.")]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{path}: not a network plan ({reason}). docs/wan.md describes its fields.")]
-    Plan { path: PathBuf, reason: String },
+    #[error("{path}: not a topology ({reason}). docs/wan.md describes its fields.")]
+    Topology { path: PathBuf, reason: String },
     #[error(
         "no network namespace can be made here ({source}). Run as root, or allow unprivileged user namespaces (sysctl user.max_user_namespaces, \
          kernel.apparmor_restrict_unprivileged_userns); `--network loopback` needs neither."

@@ -1,7 +1,7 @@
 //! A wide area network on one machine, without netem.
 //!
 //! Each host is a network namespace with a TUN device. One process reads every packet that a host sends, holds it for the latency of
-//! its pair of hosts, and writes it to the receiver's device. TCP above is the kernel's own. What is in a plan: [`plan`]; how packets are
+//! its pair of hosts, and writes it to the receiver's device. TCP above is the kernel's own. What is in a topology: [`topology`]; how packets are
 //! held: [`pair`] and [`router`]; how a process gets into a host: [`exec`]. docs/wan.md describes the program.
 
 pub mod directory;
@@ -11,10 +11,10 @@ pub mod exec;
 mod link;
 pub mod namespace;
 pub mod pair;
-pub mod plan;
 pub mod router;
 pub mod statistics;
+pub mod topology;
 mod tun;
 
 pub use error::WanError;
-pub use plan::Plan;
+pub use topology::Topology;

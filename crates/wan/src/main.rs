@@ -18,7 +18,7 @@ use slotmark_wan::elsewhere::socket_at;
 use slotmark_wan::exec::exec;
 use slotmark_wan::namespace::make_networks;
 use slotmark_wan::router::route;
-use slotmark_wan::{Plan, WanError};
+use slotmark_wan::{Topology, WanError};
 
 /// A wide area network on one machine: a network namespace per host, and a router in user space that holds packets for their latency.
 #[derive(Parser)]
@@ -35,14 +35,14 @@ enum Action {
     /// Prints a line of JSON when the hosts are there, and one with what it did at the end.
     Run {
         /// The network, as JSON.
-        plan: PathBuf,
+        topology: PathBuf,
     },
     /// Runs a program as a host of a running network. It is killed when the network or its parent ends.
     Exec {
         /// The process id of `slotmark-wan run`.
         #[arg(long, value_name = "PID")]
         wan: u32,
-        /// The host's name in the plan.
+        /// The host's name in the topology.
         #[arg(long)]
         host: String,
         /// The program and its arguments.
@@ -53,7 +53,7 @@ enum Action {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
-        Action::Run { plan } => run(&plan),
+        Action::Run { topology } => run(&topology),
         Action::Exec { wan, host, command } => exec(wan, &host, &command).map(|never| match never {}),
     };
     match done {
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
 }
 
 fn run(path: &Path) -> Result<(), WanError> {
-    let plan = Plan::read(path)?;
+    let topology = Topology::read(path)?;
     let refused = |what| move |source| WanError::Router { what, source };
     let (stop, stopped) = UnixStream::pair().map_err(refused("its signals"))?;
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -75,14 +75,14 @@ fn run(path: &Path) -> Result<(), WanError> {
     }
     // A parent that is killed closes its end of our standard input too, but it need not hold one.
     set_parent_process_death_signal(Some(Signal::TERM)).map_err(|error| refused("its signals")(error.into()))?;
-    let elsewhere = plan.at.map(socket_at).transpose()?;
-    let networks = make_networks(&plan.hosts, plan.mtu)?;
-    let _directory = Directory::open(&plan.hosts, &networks).map_err(refused("its directory of hosts"))?;
+    let elsewhere = topology.at.map(socket_at).transpose()?;
+    let networks = make_networks(&topology.hosts, topology.mtu)?;
+    let _directory = Directory::open(&topology.hosts, &networks).map_err(refused("its directory of hosts"))?;
     let _ = set_current_timer_slack(NonZeroU64::new(1)); // the kernel's 50 us otherwise
     run_before_nodes();
-    print(&json!({"ready": {"pid": std::process::id(), "hosts": plan.hosts.len()}}))?;
+    print(&json!({"ready": {"pid": std::process::id(), "hosts": topology.hosts.len()}}))?;
     let started = Instant::now();
-    let statistics = route(&plan, &networks, elsewhere.as_ref(), &stop)?;
+    let statistics = route(&topology, &networks, elsewhere.as_ref(), &stop)?;
     let duration_us = started.elapsed().as_micros() as u64;
     let cpu = clock_gettime(ClockId::ProcessCPUTime);
     let cpu_us = cpu.tv_sec as u64 * 1_000_000 + cpu.tv_nsec as u64 / 1_000;

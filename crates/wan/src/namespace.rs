@@ -12,7 +12,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::WanError;
 use crate::link::Links;
-use crate::plan::{Host, PREFIX};
+use crate::topology::{Host, PREFIX};
 use crate::tun::{self, make_device, open_tun};
 
 /// Packets that a device holds until the router reads them. The kernel drops what comes beyond; its own 500 are less than one window.

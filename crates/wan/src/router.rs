@@ -17,8 +17,8 @@ use crate::WanError;
 use crate::elsewhere::dropped;
 use crate::namespace::Network;
 use crate::pair::{Fate, Pair};
-use crate::plan::Plan;
 use crate::statistics::Statistics;
+use crate::topology::Topology;
 
 /// Packets read from one host before the others have their turn, and handed on before devices are looked at again.
 const READ_AT_ONCE: usize = 64;
@@ -45,13 +45,13 @@ struct Held {
 /// Carries packets until `stop` can be read, or standard input ends where that is a pipe, a socket or a terminal.
 ///
 /// Packets for hosts elsewhere leave by the socket, each in a datagram of its own, when they are due; those that come by it, from the routers
-/// that the plan names, are handed on at once.
+/// that the topology names, are handed on at once.
 ///
 /// # Errors
 /// [`WanError::Router`] where the operating system refuses what a router needs.
-pub fn route(plan: &Plan, networks: &[Network], elsewhere: Option<&UdpSocket>, stop: &UnixStream) -> Result<Statistics, WanError> {
+pub fn route(topology: &Topology, networks: &[Network], elsewhere: Option<&UdpSocket>, stop: &UnixStream) -> Result<Statistics, WanError> {
     let mut router =
-        Router::new(plan, networks, elsewhere, stop).map_err(|source| WanError::Router { what: "its timer and events", source })?;
+        Router::new(topology, networks, elsewhere, stop).map_err(|source| WanError::Router { what: "its timer and events", source })?;
     router.run().map_err(|source| WanError::Router { what: "waiting for packets", source })?;
     let mut statistics = router.statistics;
     if let Some(socket) = elsewhere {
@@ -86,7 +86,7 @@ struct Router<'a> {
 }
 
 impl<'a> Router<'a> {
-    fn new(plan: &Plan, networks: &'a [Network], elsewhere: Option<&'a UdpSocket>, stop: &UnixStream) -> io::Result<Self> {
+    fn new(topology: &Topology, networks: &'a [Network], elsewhere: Option<&'a UdpSocket>, stop: &UnixStream) -> io::Result<Self> {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         let watch = |file: &dyn AsFd, number| epoll::add(&events, file, epoll::EventData::new_u64(number), epoll::EventFlags::IN);
@@ -102,16 +102,16 @@ impl<'a> Router<'a> {
             Ok(()) | Err(Errno::PERM) => (), // PERM: a file or /dev/null, which has no end to wait for
             Err(error) => return Err(error.into()),
         }
-        let pairs = plan.links_by_pair().into_iter().zip(0..).map(|(link, number)| Pair::new(link, plan.seed, number)).collect();
-        let routers: Vec<_> = plan.elsewhere.iter().map(|host| SocketAddr::V4(host.at)).collect();
+        let pairs = topology.links_by_pair().into_iter().zip(0..).map(|(link, number)| Pair::new(link, topology.seed, number)).collect();
+        let routers: Vec<_> = topology.elsewhere.iter().map(|host| SocketAddr::V4(host.at)).collect();
         Ok(Self {
             networks,
             elsewhere,
             known_routers: routers.iter().copied().collect(),
             routers,
-            by_address: plan.receivers().enumerate().map(|(place, (_, address))| (Ipv4Addr::octets(&address), place)).collect(),
+            by_address: topology.receivers().enumerate().map(|(place, (_, address))| (Ipv4Addr::octets(&address), place)).collect(),
             pairs,
-            mtu: usize::from(plan.mtu),
+            mtu: usize::from(topology.mtu),
             events,
             timer,
             timer_ns: None,

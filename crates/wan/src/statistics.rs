@@ -13,9 +13,9 @@ pub struct Statistics {
     pub delivered: u64,
     /// Their bytes, IP headers included.
     pub delivered_bytes: u64,
-    /// Packets that their links lost, as planned.
+    /// Packets that their links lost, as asked.
     pub lost: u64,
-    /// Packets that found the buffer before their link's bandwidth full, as planned.
+    /// Packets that found the buffer before their link's bandwidth full, as asked.
     pub queue_full: u64,
     /// Packets that are for no host of the network, such as those of IPv6.
     pub not_for_a_host: u64,
@@ -30,7 +30,7 @@ pub struct Statistics {
     lateness_ns: Histogram<u64>,
 }
 
-/// Packets that no plan wanted lost, by cause.
+/// Packets that no link was asked to lose, by cause.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct OwnDrops {
     /// A device's queue was full before the router read it.

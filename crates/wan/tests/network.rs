@@ -22,7 +22,7 @@ const NOBODY: u32 = 65534;
 /// Time limit for a condition, on a machine that has much else to do.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The place of programs and plans that any user may read, and the user who runs them.
+/// The place of programs and topologies that any user may read, and the user who runs them.
 struct Place {
     folder: TempDir,
     user: Option<u32>,
@@ -53,9 +53,9 @@ impl Place {
         command
     }
 
-    fn plan(&self, plan: &Value) -> PathBuf {
-        let path = self.folder.path().join("plan.json");
-        fs::write(&path, plan.to_string()).unwrap();
+    fn topology(&self, topology: &Value) -> PathBuf {
+        let path = self.folder.path().join("topology.json");
+        fs::write(&path, topology.to_string()).unwrap();
         path
     }
 }
@@ -70,9 +70,9 @@ struct Wan<'a> {
 
 impl<'a> Wan<'a> {
     /// None, with the reason printed, where this machine has no namespaces or TUN devices for this user.
-    fn start(place: &'a Place, plan: &Value) -> Option<Self> {
+    fn start(place: &'a Place, topology: &Value) -> Option<Self> {
         let mut command = place.command(place.program("slotmark-wan"));
-        command.arg("run").arg(place.plan(plan)).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg("run").arg(place.topology(topology)).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut router = command.spawn().unwrap();
         let mut lines = BufReader::new(router.stdout.take().unwrap());
         let mut ready = String::new();
@@ -142,7 +142,7 @@ fn as_each_user(test: impl Fn(&Place)) {
     }
 }
 
-fn plan(seed: u64, default: &Value, links: &Value) -> Value {
+fn topology(seed: u64, default: &Value, links: &Value) -> Value {
     json!({
         "seed": seed, "default": default, "links": links,
         "hosts": [{"name": "a", "address": "198.18.0.1"}, {"name": "b", "address": "198.18.0.2"}, {"name": "c", "address": "198.19.255.254"}]
@@ -174,16 +174,16 @@ fn pid(process: u32) -> Pid {
 const SERVE: [&str; 2] = ["serve", "198.18.0.2:3000"];
 
 #[test]
-fn a_connection_takes_the_planned_delay_of_both_ways() {
+fn a_connection_takes_the_delay_of_its_links_both_ways() {
     as_each_user(|place| {
         let links = json!([{"from": "a", "to": "b", "link": {"delay_us": 20_000}}, {"from": "b", "to": "a", "link": {"delay_us": 35_000}}]);
-        let Some(wan) = Wan::start(place, &plan(0, &json!({"delay_us": 2_000, "jitter_us": 500}), &links)) else { return };
+        let Some(wan) = Wan::start(place, &topology(0, &json!({"delay_us": 2_000, "jitter_us": 500}), &links)) else { return };
         let (mut server, _) = wan.probe_ready("b", &SERVE);
-        for (host, planned_us) in [("a", 55_000), ("c", 4_000)] {
+        for (host, least_us) in [("a", 55_000), ("c", 4_000)] {
             let took = numbers(&wan.probe(host, &["connect", "198.18.0.2:3000", "--times", "5"]));
             assert_eq!(took.len(), 5);
-            assert!(took.iter().all(|us| *us >= planned_us), "{host}: {took:?} us where at least {planned_us} were planned");
-            println!("{host}: planned {planned_us} us, beyond that {:?} us", took.iter().map(|us| us - planned_us).collect::<Vec<_>>());
+            assert!(took.iter().all(|us| *us >= least_us), "{host}: {took:?} us where at least {least_us} were asked for");
+            println!("{host}: asked for {least_us} us, beyond that {:?} us", took.iter().map(|us| us - least_us).collect::<Vec<_>>());
         }
         let statistics = wan.end();
         assert!(server.wait().unwrap().signal() == Some(9), "a program ends with its network");
@@ -198,7 +198,7 @@ fn bytes_arrive_intact_over_a_way_that_loses_and_jitters_and_no_faster_than_its_
     as_each_user(|place| {
         let narrow =
             json!({"delay_us": 1_000, "jitter_us": 3_000, "loss_ppm": 10_000, "bandwidth_bits_per_s": 20_000_000, "queue_us": 200_000});
-        let Some(wan) = Wan::start(place, &plan(3, &narrow, &json!([]))) else { return };
+        let Some(wan) = Wan::start(place, &topology(3, &narrow, &json!([]))) else { return };
         let (_server, _) = wan.probe_ready("b", &SERVE);
         let took = numbers(&wan.probe("a", &["fetch", "198.18.0.2:3000", "--bytes", "1500000", "--times", "2"]));
         let fastest_us = 1_500_000 * 8 / 20;
@@ -235,11 +235,11 @@ fn hosts_of_two_routers_are_one_network() {
         .unwrap();
         let (_server, _) = second.probe_ready("b", &SERVE);
         let (_near, _) = first.probe_ready("c", &["serve", "198.18.0.3:3000"]);
-        for (host, server, planned_us) in
+        for (host, server, least_us) in
             [("a", "198.18.0.2:3000", 55_000), ("c", "198.18.0.2:3000", 36_000), ("a", "198.18.0.3:3000", 6_000)]
         {
             let took = numbers(&first.probe(host, &["connect", server, "--times", "3"]));
-            assert!(took.iter().all(|us| *us >= planned_us), "{host}: {took:?} us where at least {planned_us} were planned");
+            assert!(took.iter().all(|us| *us >= least_us), "{host}: {took:?} us where at least {least_us} were asked for");
         }
         assert_eq!(numbers(&first.probe("a", &["fetch", "198.18.0.2:3000", "--bytes", "300000"])).len(), 1);
         // A packet to a host, from who is no router of the network.
@@ -263,7 +263,7 @@ fn the_seed_decides_which_packets_are_lost() {
     as_each_user(|place| {
         let arrived = |seed| {
             let lossy = json!([{"from": "a", "to": "b", "link": {"delay_us": 5_000, "loss_ppm": 200_000}}]);
-            let wan = Wan::start(place, &plan(seed, &json!({"delay_us": 5_000}), &lossy))?;
+            let wan = Wan::start(place, &topology(seed, &json!({"delay_us": 5_000}), &lossy))?;
             let (_receiver, mut lines) = wan.probe_ready("b", &["receive", "198.18.0.2:4000"]);
             wan.probe("a", &["send", "198.18.0.2:4000", "--count", "150"]);
             let mut list = String::new();
@@ -285,7 +285,7 @@ fn the_seed_decides_which_packets_are_lost() {
 fn it_ends_with_its_statistics_when_it_is_asked_to() {
     as_each_user(|place| {
         for signal in [Signal::INT, Signal::TERM] {
-            let Some(mut wan) = Wan::start(place, &plan(0, &json!({"delay_us": 0}), &json!([]))) else { return };
+            let Some(mut wan) = Wan::start(place, &topology(0, &json!({"delay_us": 0}), &json!([]))) else { return };
             kill_process(pid(wan.router.id()), signal).unwrap();
             assert_eq!(wan.statistics()["packets"], 0);
         }
@@ -295,7 +295,7 @@ fn it_ends_with_its_statistics_when_it_is_asked_to() {
 #[test]
 fn nothing_is_left_of_a_router_that_is_killed() {
     as_each_user(|place| {
-        let Some(mut wan) = Wan::start(place, &plan(0, &json!({"delay_us": 0}), &json!([]))) else { return };
+        let Some(mut wan) = Wan::start(place, &topology(0, &json!({"delay_us": 0}), &json!([]))) else { return };
         let (mut server, _) = wan.probe_ready("b", &SERVE);
         wan.router.kill().unwrap();
         assert_eq!(server.wait().unwrap().signal(), Some(9));
@@ -305,7 +305,7 @@ fn nothing_is_left_of_a_router_that_is_killed() {
 #[test]
 fn nothing_is_left_when_a_parent_is_killed() {
     as_each_user(|place| {
-        let Some(wan) = Wan::start(place, &plan(0, &json!({"delay_us": 0}), &json!([]))) else { return };
+        let Some(wan) = Wan::start(place, &topology(0, &json!({"delay_us": 0}), &json!([]))) else { return };
         let parent_of = |command: &mut Command, line: &str| {
             let mut shell = place.command("/bin/sh");
             shell.args(["-c", &format!("\"$@\" {line} echo $!; wait"), "sh"]).arg(command.get_program()).args(command.get_args());
@@ -326,7 +326,7 @@ fn nothing_is_left_when_a_parent_is_killed() {
         // The parent of a router whose standard input has no end.
         let mut run = Command::new(place.program("slotmark-wan"));
         let (mut shell, router, _more_lines) =
-            parent_of(run.arg("run").arg(place.plan(&plan(0, &json!({"delay_us": 0}), &json!([])))), "</dev/null >/dev/null &");
+            parent_of(run.arg("run").arg(place.topology(&topology(0, &json!({"delay_us": 0}), &json!([])))), "</dev/null >/dev/null &");
         until("the router has its hosts", || {
             place
                 .command(place.program("slotmark-wan"))
@@ -345,7 +345,7 @@ fn nothing_is_left_when_a_parent_is_killed() {
 #[test]
 fn a_host_sees_only_its_own_devices_and_the_network() {
     as_each_user(|place| {
-        let Some(wan) = Wan::start(place, &plan(0, &json!({"delay_us": 0}), &json!([]))) else { return };
+        let Some(wan) = Wan::start(place, &topology(0, &json!({"delay_us": 0}), &json!([]))) else { return };
         let devices = wan.host("a", "slotmark-wan", &[]).get_args().map(Into::into).collect::<Vec<std::ffi::OsString>>();
         let Output { stdout, .. } = place
             .command(place.program("slotmark-wan"))
@@ -378,9 +378,9 @@ fn errors_are_one_line_with_a_remedy() {
     assert!(error.contains("not a running slotmark-wan (it has no network)"), "{error}");
     let error = error_of(wan().arg("run").arg(place.program("none.json")));
     assert!(error.contains("none.json: can't be read"), "{error}");
-    let error = error_of(wan().arg("run").arg(place.plan(&json!({"hosts": []}))));
-    assert!(error.contains("plan.json: not a network plan (missing field `default`"), "{error}");
-    let Some(running) = Wan::start(&place, &plan(0, &json!({"delay_us": 0}), &json!([]))) else { return };
+    let error = error_of(wan().arg("run").arg(place.topology(&json!({"hosts": []}))));
+    assert!(error.contains("topology.json: not a topology (missing field `default`"), "{error}");
+    let Some(running) = Wan::start(&place, &topology(0, &json!({"delay_us": 0}), &json!([]))) else { return };
     let id = running.router.id().to_string();
     let error = error_of(wan().args(["exec", "--wan", &id, "--host", "d", "--", "true"]));
     assert!(error.contains("host \"d\": not in this network. Its hosts: a, b, c."), "{error}");
@@ -391,7 +391,7 @@ fn errors_are_one_line_with_a_remedy() {
         assert!(error.contains("can't be looked into"), "{error}");
     }
     let many: Vec<_> = (1..=52).map(|host| json!({"name": format!("node-{host}"), "address": format!("198.18.0.{host}")})).collect();
-    let path = place.plan(&json!({"hosts": many, "default": {"delay_us": 0}}));
+    let path = place.topology(&json!({"hosts": many, "default": {"delay_us": 0}}));
     let error = error_of(
         place.command("/bin/sh").args(["-c", "ulimit -n 40; exec \"$@\"", "sh"]).arg(place.program("slotmark-wan")).arg("run").arg(path),
     );
@@ -401,8 +401,8 @@ fn errors_are_one_line_with_a_remedy() {
 #[test]
 fn a_machine_without_tun_devices_or_namespaces_is_named() {
     let place = Place::new(None);
-    let path = place.plan(&plan(0, &json!({"delay_us": 0}), &json!([])));
-    if Wan::start(&place, &plan(0, &json!({"delay_us": 0}), &json!([]))).is_none() {
+    let path = place.topology(&topology(0, &json!({"delay_us": 0}), &json!([])));
+    if Wan::start(&place, &topology(0, &json!({"delay_us": 0}), &json!([]))).is_none() {
         return;
     }
     let without = |what: fn() -> std::io::Result<()>| {

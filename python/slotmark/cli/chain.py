@@ -131,7 +131,7 @@ def synth(request: ChainRequest) -> None:
         )
     if (request.workload is None) == (request.profile is None):
         raise ArgumentError("--workload and --profile: expected one of them. Give what the blocks are to hold.")
-    options, plan = msgspec.structs.asdict(request), b""
+    options, line = msgspec.structs.asdict(request), b""
     if request.profile is not None:
         from slotmark.benches.cluster.scripts import script_files
         from slotmark.benches.cluster.simulate import load_profile
@@ -139,12 +139,12 @@ def synth(request: ChainRequest) -> None:
         text = load_profile(request.profile)
         if not any(files) and (of_profile := script_files(request.profile, tomllib.loads(text))):
             options |= dict(zip(("script", "datum", "redeemer"), of_profile, strict=True))
-        options["profile"], plan = True, msgspec.json.encode({"profile": text})
+        options["profile"], line = True, msgspec.json.encode({"profile": text})
     with progress("blocks") as step:
         made = forge(
             "forge-chain",
             options,
-            plan=plan,
+            first_line=line,
             progress=lambda done, total: step(done, total, f"forging {request.workload or request.profile}"),
         )
     facts = msgspec.json.decode(made)

@@ -86,7 +86,7 @@ class _Line(msgspec.Struct, frozen=True):
     failed: _Failed | None = None
 
 
-def forge(command: str, options: dict[str, object], *, plan: bytes = b"", progress: Progress | None = None) -> bytes:
+def forge(command: str, options: dict[str, object], *, first_line: bytes = b"", progress: Progress | None = None) -> bytes:
     """Runs a command of the program to its end and returns what it made or found, as JSON.
 
     When ``progress`` raises, or this process ends in any way, the program removes what it has begun and ends.
@@ -94,7 +94,7 @@ def forge(command: str, options: dict[str, object], *, plan: bytes = b"", progre
     Args:
         command: Its name.
         options: Name to value; those that are None or False are left out.
-        plan: The first line of its standard input, for a command that reads one.
+        first_line: Of its standard input, for a command that reads one.
         progress: For a command that takes long.
 
     Raises:
@@ -108,8 +108,8 @@ def forge(command: str, options: dict[str, object], *, plan: bytes = b"", progre
     last = _Line()
     try:
         with suppress(BrokenPipeError):  # it has ended: what it wrote before has the reason, or else its exit code
-            if plan:
-                process.stdin.write(plan + b"\n")
+            if first_line:
+                process.stdin.write(first_line + b"\n")
                 process.stdin.flush()
         for line in process.stdout:
             last = msgspec.json.decode(line, type=_Line)

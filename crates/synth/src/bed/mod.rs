@@ -268,7 +268,7 @@ impl Bed {
     /// Numbers that no genesis can have, a file that can't be written, or `progress` gave `Break` ([`SynthError::Interrupted`]).
     pub fn write(&self, path: &Path, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<(), SynthError> {
         if let Some(Excess { parameter, what }) = self.excess() {
-            return Err(SynthError::Plan(format!("{what}. Give another with --set {parameter}=….")));
+            return Err(SynthError::Refused(format!("{what}. Give another with --set {parameter}=….")));
         }
         self.genesis.budgets.check()?;
         let network = self.network();

@@ -13,7 +13,7 @@ use slotmark_praos::nonce::{Nonce, settling_slots};
 use slotmark_praos::stake::Distribution;
 
 use super::Bed;
-use crate::block::{Headers, PlannedBlock};
+use crate::block::{Headers, UnsealedBlock};
 use crate::error::SynthError;
 use crate::keys::Keys;
 use crate::lottery::Lottery;
@@ -108,7 +108,7 @@ impl Forge<'_> {
             let mut from = epoch * genesis.epoch_slots + later;
             while let Some(leadership) = self.lottery(tried.nonce, from..end).next(1) {
                 from = (leadership.slot + pause).min(end);
-                let sealed = PlannedBlock { leadership, transactions: Vec::new() }.seal(&keys, &self.pools);
+                let sealed = UnsealedBlock { leadership, transactions: Vec::new() }.seal(&keys, &self.pools);
                 let NewBlock { bytes, header_offset, header_size, slot, hash } = headers.link(&sealed);
                 tried.blocks.push(Kept { bytes: bytes.to_vec(), header_offset, header_size, slot, hash });
             }

@@ -33,7 +33,7 @@ impl Population {
         let count = stakes.len() as u64;
         let total: f64 = stakes.iter().sum();
         if stakes.is_empty() || !(total > 0.0 && total.is_finite() && stakes.iter().all(|stake| *stake >= 0.0)) {
-            return Err(SynthError::Plan("no pool has stake: expected one at least. Give network.pools and network.stake.".to_owned()));
+            return Err(SynthError::Refused("no pool has stake: expected one at least. Give network.pools and network.stake.".to_owned()));
         }
         let delegators = (0..count).map(|pool| (genesis.delegators / count + u64::from(pool < genesis.delegators % count)).max(1) as u32);
         let delegators: Vec<u32> = delegators.collect();

@@ -25,7 +25,8 @@ const KEYS: [&str; 4] = ["drep-keys", "pools-keys", "stake-delegators", "utxo-ke
 pub fn stamp(bed: &Path, into: &Path, start_s: u64, quiet_slots: u64, addresses: Addresses) -> Result<(), SynthError> {
     let description = Bed::read(bed)?;
     let start = i64::try_from(start_s).ok().and_then(|start| chrono::DateTime::from_timestamp(start, 0));
-    let start = start.ok_or_else(|| SynthError::Plan(format!("a start {start_s} s after 1970: expected a time before the year 10000.")))?;
+    let start =
+        start.ok_or_else(|| SynthError::Refused(format!("a start {start_s} s after 1970: expected a time before the year 10000.")))?;
     let start = start.format("%Y-%m-%dT%H:%M:%SZ").to_string();
     let target = Folder::new(into);
     for name in DESCRIPTION {

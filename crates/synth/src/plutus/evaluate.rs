@@ -10,7 +10,7 @@ use super::{Budget, Script};
 use crate::address::Address;
 use crate::assembly::Transactions;
 use crate::error::SynthError;
-use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, encode_output, settle};
+use crate::transaction::{Draft, NewOutput, OutputReference, ScriptSpend, Spec, encode_output, settle};
 
 /// A transaction is made anew at most this many times until it names what its script uses.
 const TRIES: usize = 6;
@@ -46,8 +46,8 @@ pub(crate) fn probe(script: &Script, most: Budget) -> Result<Budget, SynthError>
         };
         let left = PROBED_LOVELACE.checked_sub(fee)?;
         let outputs = vec![NewOutput { datum: Some(script.output_datum()), ..NewOutput::to(address, left) }];
-        let plan = Plan { inputs: vec![reference], outputs, fee, script: Some(spend), signers: vec![0], ..Plan::default() };
-        Some((plan, budget))
+        let spec = Spec { inputs: vec![reference], outputs, fee, script: Some(spend), signers: vec![0], ..Spec::default() };
+        Some((spec, budget))
     })?;
     let (draft, budget) = probed.ok_or_else(|| wrong(script, "a transaction with the script can't be paid"))?;
     let bytes = draft.tx_bytes() as u64;
@@ -70,7 +70,7 @@ pub(crate) fn settle_run<'a, T>(
     locked: LockedOutput,
     guess: Budget,
     most: Budget,
-    build: impl Fn(u64, Budget) -> Option<(Plan<'a>, T)>,
+    build: impl Fn(u64, Budget) -> Option<(Spec<'a>, T)>,
 ) -> Result<Option<(Draft, T)>, SynthError> {
     let mut budget = guess;
     let mut fits = None;

@@ -6,7 +6,7 @@ use super::TransactionSource;
 use super::value_only::ValueOnly;
 use crate::actions::{Action, Actor, Shares};
 use crate::random::Stream;
-use crate::transaction::{Draft, NewOutput, Plan, payload, settle};
+use crate::transaction::{Draft, NewOutput, Spec, payload, settle};
 use crate::wallet::Wallet;
 
 /// Number of actors.
@@ -47,7 +47,7 @@ impl Acting {
             let (draft, left) = settle(|fee| {
                 let left = coin.lovelace.checked_sub(fee)?;
                 let outputs = vec![NewOutput::to(actor.address(), left)];
-                Some((Plan { inputs: vec![coin.reference], outputs, fee, signers: vec![signer], ..Plan::default() }, left))
+                Some((Spec { inputs: vec![coin.reference], outputs, fee, signers: vec![signer], ..Spec::default() }, left))
             })?;
             actor.begin(draft.output(0), left);
             self.actors.push(actor);

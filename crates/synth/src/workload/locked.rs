@@ -7,7 +7,7 @@ use crate::keys::{Keys, Owner};
 use crate::plutus::evaluate::LockedOutput;
 use crate::plutus::{Budget, Script};
 use crate::random::Stream;
-use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, settle};
+use crate::transaction::{Draft, NewOutput, OutputReference, ScriptSpend, Spec, settle};
 use crate::wallet::{Coin, Wallet};
 
 /// Number of genesis outputs that are locked, and of outputs at most that they are locked into: 100,000 ada each, or more.
@@ -67,7 +67,7 @@ impl Locked {
             let publish = |owner| NewOutput { script: Some(&script), ..NewOutput::to(wallet.keys.address(owner), REFERENCE_LOVELACE) };
             let outputs = publisher.into_iter().map(publish).chain(locked).collect();
             let inputs = coins.iter().map(|coin| coin.reference).collect();
-            Some((Plan { inputs, outputs, fee, signers: signers.clone(), ..Plan::default() }, lovelace))
+            Some((Spec { inputs, outputs, fee, signers: signers.clone(), ..Spec::default() }, lovelace))
         })?;
         if let Some(publisher) = publisher {
             wallet.set_aside(publisher, REFERENCE_LOVELACE);
@@ -93,11 +93,11 @@ impl Locked {
     /// Spends nothing until [`Locked::spent`] is called.
     pub(super) fn spend(&self, keys: &Keys, run: &Run, budget: Budget) -> Option<(Draft, u64)> {
         let locked = *self.outputs.front()?;
-        settle(|fee| self.plan(locked, keys, run, fee, budget))
+        settle(|fee| self.spec(locked, keys, run, fee, budget))
     }
 
-    /// The plan of a transaction that spends a locked output and locks what it held, less the fee, again; with what is left.
-    pub(super) fn plan<'a>(&'a self, locked: LockedOutput, keys: &Keys, run: &'a Run, fee: u64, budget: Budget) -> Option<(Plan<'a>, u64)> {
+    /// The spec of a transaction that spends a locked output and locks what it held, less the fee, again; with what is left.
+    pub(super) fn spec<'a>(&'a self, locked: LockedOutput, keys: &Keys, run: &'a Run, fee: u64, budget: Budget) -> Option<(Spec<'a>, u64)> {
         let left = locked.lovelace.checked_sub(fee).filter(|&left| left >= self.script.least_lovelace())?;
         let spend = ScriptSpend {
             script: &self.script,
@@ -108,7 +108,7 @@ impl Locked {
             collateral_lovelace: run.collateral.lovelace,
             collateral_address: run.collateral_return.then(|| keys.address(run.collateral.owner)),
         };
-        let plan = Plan {
+        let spec = Spec {
             inputs: vec![locked.reference],
             outputs: vec![NewOutput { datum: Some(self.script.output_datum()), ..NewOutput::to(self.address, left) }],
             fee,
@@ -116,9 +116,9 @@ impl Locked {
             auxiliary: run.auxiliary.clone(),
             script: Some(spend),
             signers: vec![run.collateral.owner.payment],
-            ..Plan::default()
+            ..Spec::default()
         };
-        Some((plan, left))
+        Some((spec, left))
     }
 
     /// Takes note that the output unspent for longest is spent by this transaction, which leaves so much in its first output.

@@ -12,7 +12,7 @@ use crate::error::SynthError;
 use crate::keys::Owner;
 use crate::plutus::{Script, loop_budget};
 use crate::random::Stream;
-use crate::transaction::{Draft, NewDatum, NewOutput, Plan, datum, payload, settle};
+use crate::transaction::{Draft, NewDatum, NewOutput, Spec, datum, payload, settle};
 use crate::wallet::{Coin, Wallet};
 
 /// A block without transactions has about this many bytes.
@@ -135,7 +135,7 @@ fn pay(wallet: &mut Wallet, bytes: u64, slot: u64, stream: &mut Stream) -> Optio
             if let Some(last) = made.last_mut() {
                 last.datum = held.as_deref().map(NewDatum::Inline);
             }
-            let plan = Plan {
+            let spec = Spec {
                 inputs: spent.iter().map(|coin| coin.reference).collect(),
                 outputs: made,
                 fee,
@@ -143,9 +143,9 @@ fn pay(wallet: &mut Wallet, bytes: u64, slot: u64, stream: &mut Stream) -> Optio
                 auxiliary: auxiliary.clone(),
                 script: None,
                 signers: signers.clone(),
-                ..Plan::default()
+                ..Spec::default()
             };
-            Some((plan, lovelace))
+            Some((spec, lovelace))
         })
     })?;
     for (index, (&owner, &lovelace)) in owners.iter().zip(&lovelace).enumerate() {

@@ -65,7 +65,7 @@ impl Scripted {
                 runs.push((output, run));
             }
             let made = runs.par_iter().map(|(output, run)| {
-                let build = |fee, budget| locked.plan(*output, &wallet.keys, run, fee, budget).map(|(plan, left)| (plan, (left, budget)));
+                let build = |fee, budget| locked.spec(*output, &wallet.keys, run, fee, budget).map(|(spec, left)| (spec, (left, budget)));
                 settle_run(&self.script, *output, self.usual, self.budgets.transaction, build)
             });
             let made: Vec<_> = made.collect::<Result<_, _>>()?;

@@ -6,7 +6,7 @@
 use super::TransactionSource;
 use crate::keys::Owner;
 use crate::random::Stream;
-use crate::transaction::{Draft, NewOutput, Plan, payload};
+use crate::transaction::{Draft, NewOutput, Spec, payload};
 use crate::wallet::{Coin, Wallet};
 
 /// Lovelace.
@@ -47,13 +47,13 @@ impl ValueOnly {
         let made = [first, left + 2 * LEAST - first].map(|lovelace| (Owner::any(stream), lovelace));
         let mut bytes = [0; PAYLOAD_BYTES];
         stream.fill(&mut bytes);
-        let draft = Plan {
+        let draft = Spec {
             inputs: spent.iter().map(|coin| coin.reference).collect(),
             outputs: made.iter().map(|&(owner, lovelace)| NewOutput::to(wallet.keys.address(owner), lovelace)).collect(),
             fee: FEE,
             auxiliary: if auxiliary.is_empty() { payload(LABEL, &bytes) } else { auxiliary.to_vec() },
             signers: spent.iter().map(|coin| coin.owner.payment).collect(),
-            ..Plan::default()
+            ..Spec::default()
         }
         .draft();
         let coin = |index: usize| Coin { reference: draft.output(index), owner: made[index].0, lovelace: made[index].1 };

@@ -162,7 +162,7 @@ def create_bed(
             "out": out,
             **dict(zip(("script", "datum", "redeemer"), script or (), strict=False)),
         },
-        plan=msgspec.json.encode({"profile": text, "changed": changed}),
+        first_line=msgspec.json.encode({"profile": text, "changed": changed}),
         progress=progress,
     )
     return msgspec.json.decode(made, type=Bed)

@@ -1,4 +1,4 @@
-//! A network plan: its hosts, and what a packet meets between each two of them.
+//! A network's topology: its hosts, and what a packet meets between each two of them.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -23,7 +23,7 @@ const LONGEST_US: u32 = 60_000_000;
 /// A network as it is asked for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct Topology {
     /// Seed of jitter and loss: the same seed gives the n-th packet of a pair the same fate.
     #[serde(default)]
     pub seed: u64,
@@ -49,7 +49,7 @@ pub struct Plan {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Its name in the plan and for `exec`.
+    /// Its name in the topology and for `exec`.
     pub name: String,
     /// Its address, in 198.18.0.0/15.
     pub address: Ipv4Addr,
@@ -59,7 +59,7 @@ pub struct Host {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Elsewhere {
-    /// Its name in the plan.
+    /// Its name in the topology.
     pub name: String,
     /// Its address, in 198.18.0.0/15.
     pub address: Ipv4Addr,
@@ -107,17 +107,17 @@ fn usual_queue_us() -> u32 {
     100_000
 }
 
-impl Plan {
-    /// The plan in a file.
+impl Topology {
+    /// The topology in a file.
     ///
     /// # Errors
-    /// [`WanError`] where the file can't be read, or isn't a plan.
+    /// [`WanError`] where the file can't be read, or isn't a topology.
     pub fn read(path: &Path) -> Result<Self, WanError> {
         let text = fs::read_to_string(path).map_err(|source| WanError::Unreadable { path: path.into(), source })?;
-        let refused = |reason| WanError::Plan { path: path.into(), reason };
-        let plan: Self = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
-        plan.check().map_err(refused)?;
-        Ok(plan)
+        let refused = |reason| WanError::Topology { path: path.into(), reason };
+        let topology: Self = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+        topology.check().map_err(refused)?;
+        Ok(topology)
     }
 
     /// Names and addresses of all hosts, those elsewhere last: the order in which receivers are numbered.
@@ -209,9 +209,9 @@ impl Link {
 mod tests {
     use super::*;
 
-    fn checked(text: &str) -> Result<Plan, String> {
-        let plan: Plan = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        plan.check().map(|()| plan)
+    fn checked(text: &str) -> Result<Topology, String> {
+        let topology: Topology = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        topology.check().map(|()| topology)
     }
 
     const TWO: &str = r#"{"name": "a", "address": "198.18.0.1"}, {"name": "b", "address": "198.18.0.2"}"#;
@@ -220,18 +220,18 @@ mod tests {
 
     #[test]
     fn a_pair_has_its_own_link_and_all_others_have_the_default() {
-        let plan = checked(&format!(
+        let topology = checked(&format!(
             r#"{{"hosts": [{TWO}], "default": {{"delay_us": 5}}, "links": [{{"from": "b", "to": "a", "link": {{"delay_us": 7, "loss_ppm": 9}}}}]}}"#
         ))
         .unwrap();
-        let links = plan.links_by_pair();
-        assert_eq!(links[1], plan.default, "a to b");
+        let links = topology.links_by_pair();
+        assert_eq!(links[1], topology.default, "a to b");
         assert_eq!((links[2].delay_us, links[2].loss_ppm, links[2].queue_us), (7, 9, 100_000), "b to a");
-        assert_eq!(plan.mtu, 1500);
+        assert_eq!(topology.mtu, 1500);
     }
 
     #[test]
-    fn a_plan_that_can_not_be_is_refused_with_its_place() {
+    fn a_topology_that_can_not_be_is_refused_with_its_place() {
         for (hosts, rest, reason) in [
             ("", r#""default": {"delay_us": 5}"#, "it has 0 hosts"),
             (r#"{"name": "a", "address": "198.18.0.1"}"#, &format!(r#"{B}, "default": {{"delay_us": 5}}"#), "no address `at`"),

@@ -93,7 +93,7 @@ impl Beside {
     }
 }
 
-/// What a transaction is to hold, before it is encoded.
+/// The content of a transaction, before it is encoded.
 #[derive(Clone, Default)]
 pub(crate) struct Spec<'a> {
     pub(crate) inputs: Vec<OutputReference>,

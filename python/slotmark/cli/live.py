@@ -79,7 +79,7 @@ def _run_in_turns(session: Session, reach: "Reach | None", noted: "Sequence[warn
         )
     with _progress() as show:
         done = run_in_turns(session, show, talk.remark, reach, noted)
-    made = [out / run for one in done for run in one.runs]
+    made = [out / one.result.folder for of_round in done for one in of_round.measured]
     for path in made:
         typer.echo(path)
     sides = [made] if mixed else [[path for path in made if path.name.rpartition("-")[0] == name] for name in nodes]

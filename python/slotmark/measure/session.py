@@ -65,8 +65,8 @@ class Round(msgspec.Struct, Generic[Case, Result], frozen=True, kw_only=True):
     Attributes:
         number: From 1; 0 is the warm-up.
         part: Part of the session: 0, and one more after each time that it was cut and resumed.
-        measured: What did not fail in it, in order.
-        failures: All so far: case, and what went wrong.
+        measured: Each case that left a result, in order.
+        failures: Case, and what went wrong: all so far, where one that failed is not tried again, else those of this round.
     """
 
     number: int

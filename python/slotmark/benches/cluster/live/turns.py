@@ -1,5 +1,6 @@
 """Nodes that take turns on one bed: a session of rounds, each with a live run of every node, so that the day and the machine drop out."""
 
+import os
 import random
 import shutil
 import time
@@ -28,22 +29,20 @@ _BESIDE_S = 30
 """About how much longer than its measurement a run takes, before one has shown it."""
 
 
-class Round(msgspec.Struct, frozen=True):
-    """A finished round.
+class Made(msgspec.Struct, frozen=True):
+    """A run of a round.
 
     Attributes:
-        number: From 1.
-        part: Part of the session: 0, and one more after each time that it was cut and resumed.
-        seconds: How long each of its runs took as a whole.
-        runs: The folders of its runs below the session's, in the order in which they were made.
-        failed: What went wrong, by the node's name; its pair is not compared.
+        folder: Its name below the session's folder.
+        seconds: How long it took as a whole; None where it was cut: others take longer.
     """
 
-    number: int
-    part: int
-    seconds: list[float]
-    runs: list[str]
-    failed: dict[str, str]
+    folder: str
+    seconds: float | None
+
+
+Round = sessions.Round[str, Made]
+"""A finished round. Its cases are names of nodes; one that failed is tried again in the next round, and its pair is not compared."""
 
 
 def run_in_turns(
@@ -91,10 +90,10 @@ def run_in_turns(
             _remove(_all(session, len(kept.rounds) + 1), on_remark)
         part = kept.rounds[-1].part + 1 if kept.rounds else 0
         for number in range(len(kept.rounds) + 1, session.rounds + 1):
-            before = kept.done[-1].failed if kept.done else {}
+            before = kept.done[-1].failures if kept.done else []
             done = _round(session, number, part, kept.done, kept.head.session, live, on_progress, on_remark)
-            if done.failed and before:
-                name, words = next(iter(done.failed.items()))
+            if done.failures and before:
+                name, words = done.failures[0]
                 _remove(runs_of(session, number), on_remark)
                 raise TargetError(
                     f"rounds {number - 1} and {number} failed, one after the other; the last: {name}: {words}"
@@ -182,15 +181,15 @@ def _round(
     on_remark: Callable[[str], None],
 ) -> Round:
     """One round; fewer runs where too few are left that could be compared."""
-    seconds: list[float] = []
-    runs: list[str] = []
-    failed: dict[str, str] = {}
-    earlier = [one for of_round in before for one in of_round.seconds]
-    known = {run.rpartition("-")[0] for of_round in before for run in of_round.runs}
+    measured: list[sessions.Measured[str, Made]] = []
+    failures: list[tuple[str, str]] = []
+    earlier = [one for of_round in before for one in of_round.measured]
+    known = {one.case for one in earlier}
     requests = runs_of(session, number)
     for place, request in enumerate(requests):
         assert request.turn
-        node, began = request.turn.name, time.monotonic()
+        node, began, why = request.turn.name, time.monotonic(), ""
+        at, load = utc_now(), os.getloadavg()[0]
         left = (session.rounds - number + 1) * len(requests) - place - 1
 
         def show(
@@ -199,7 +198,8 @@ def _round(
             left: int = left,
             began: float = began,
         ) -> None:
-            typical = sum(took) / len(took) if (took := [*earlier, *seconds]) else session.each.seconds + _BESIDE_S
+            took = [one.result.seconds for one in (*earlier, *measured) if one.result.seconds is not None]
+            typical = sum(took) / len(took) if took else session.each.seconds + _BESIDE_S
             this = max(typical - (time.monotonic() - began), progress.left_s or 0.0)
             on_progress(msgspec.structs.replace(progress, run=words, all_left_s=this + left * typical))
 
@@ -208,21 +208,21 @@ def _round(
                 msgspec.structs.replace(request, turn=msgspec.structs.replace(request.turn, session=name)), show
             )
         except (TargetError, LogError) as error:
-            if request.out.name.rpartition("-")[0] not in known:
+            if node not in known:
                 raise
-            failed[node] = str(error)
+            why = str(error)
         else:
-            runs.append(request.out.name)
             if made.output != [str(request.logs)]:
                 on_remark(f"{request.out.name}: logs in {listed(made.output)}")
             if made.interrupted:
                 raise KeyboardInterrupt
-            if made.cut:
-                failed[node] = made.cut
-            else:
-                seconds.append(time.monotonic() - began)
-        if node in failed:
-            on_remark(f"round {number}: {node} failed, so its pair is not compared: {failed[node]}")
-        if failed and len(requests) - len(failed) < 2:
+            why = made.cut
+            result = Made(request.out.name, None if made.cut else time.monotonic() - began)
+            order = (number - 1) * len(requests) + place
+            measured.append(sessions.Measured(order=order, round=number, case=node, at=at, load=load, result=result))
+        if why:
+            failures.append((node, why))
+            on_remark(f"round {number}: {node} failed, so its pair is not compared: {why}")
+        if failures and len(requests) - len(failures) < 2:
             break  # of this round nothing is left that could be compared
-    return Round(number, part, seconds, runs, failed)
+    return Round(number=number, part=part, measured=measured, failures=failures)

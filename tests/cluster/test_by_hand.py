@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from slotmark.benches.cluster.finishing import MeasuredHere
 from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.live.sampling import USAGE_SCHEMA
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.metrics import Analysis, Filter
+from slotmark.run import machine_facts
 from tests.cluster.made_up_logs import Cluster, block_hash, ts
 
 NONE: list[Filter] = []
@@ -214,6 +218,23 @@ def test_a_host_that_stops_early_is_told(tmp_path: Path) -> None:
         assert "node-1" in warning.text
         # Its slots end with its log.
         assert sum(1 for _, host in values(analysis, "forge_starts") if host == "node-1") == 100
+
+
+def test_of_two_samples_of_a_process_in_a_slot_the_last_one_counts(tmp_path: Path) -> None:
+    """As where a run ends just after a look: faults are counted from the last sample of the slot before."""
+    cluster = Cluster(1)
+    for slot in range(4):
+        cluster.check(0, slot)
+    rows = [(0, 300, 100), (1, 300, 110), (1, 800, 160), (2, 800, 190), (3, 300, 20)]
+    usage = pa.Table.from_pylist(
+        [{"host": "node-0", "ts_ns": ts(slot, ms), "major_faults": faults} for slot, ms, faults in rows], USAGE_SCHEMA
+    )
+    here = MeasuredHere(machine_facts(), (0, 3), {}, {}, [], {"node_usage": usage})
+    run, _ = ingest(IngestRequest(logs=[str(cluster.write(tmp_path / "logs"))], out=tmp_path / "run"), here=here)
+    with Analysis(run) as analysis:
+        faults = values(analysis, "major_faults")
+    # Of slot 2, 30 in a second; in slot 3 the counter went down.
+    assert faults == {(1, "node-0"): pytest.approx(60 / 1.5), (2, "node-0"): pytest.approx(30.0)}
 
 
 def test_resources_are_rates_between_samples_and_a_reset_is_left_out(tmp_path: Path) -> None:

@@ -1,15 +1,21 @@
--- One row per host and sample that slotmark took of its process, in the slot in which it was taken: pages that had to be read from storage since
+-- One row per host and slot with a sample that slotmark took of its process, the last one of the slot: pages that had to be read from storage since
 -- the sample before, a second, and the page cache that the host filled. Where a counter went down, the node was started anew.
-WITH differences AS (
+WITH placed AS (
+    SELECT one.*, (one.ts_ns - genesis.system_start_ns) // genesis.slot_ns AS slot
+    FROM node_usage AS one
+    CROSS JOIN genesis
+    QUALIFY ROW_NUMBER() OVER (PARTITION BY one.host, slot ORDER BY one.ts_ns DESC) = 1
+),
+
+differences AS (
     SELECT
         hosts.host,
-        (one.ts_ns - genesis.system_start_ns) // genesis.slot_ns AS slot,
+        one.slot,
         one.major_faults - LAG(one.major_faults) OVER samples AS faults,
         one.ts_ns - LAG(one.ts_ns) OVER samples AS span_ns,
         one.cache_bytes
-    FROM node_usage AS one
+    FROM placed AS one
     INNER JOIN hosts ON CAST(hosts.host AS VARCHAR) = CAST(one.host AS VARCHAR) -- where there is no such table, its hosts are plain text
-    CROSS JOIN genesis
     WINDOW samples AS (PARTITION BY one.host ORDER BY one.ts_ns)
 )
 

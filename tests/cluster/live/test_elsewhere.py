@@ -24,6 +24,7 @@ from tests.engine import ray_cluster
 from tests.engine.ray_cluster import Cluster, waited
 
 HOSTS = 4
+BESIDE_S = 3
 KEEPER = "ray::Keeper"
 """The name by which Ray calls the process of the actor that keeps a machine's part."""
 
@@ -57,7 +58,7 @@ def test_a_part_that_is_stopped_before_it_began_is_removed(tmp_path: Path) -> No
 
 def options(hosts: Path, out: Path, *more: str) -> list[str]:
     words = ["--engine", "ray", "--hosts", str(hosts), "-o", str(out), "--ready-within", "2min", "--grace", "10s"]
-    return [*words, *more]
+    return [*words, "--beside", f"{BESIDE_S}s", *more]
 
 
 def test_a_cluster_on_two_machines_is_the_run_of_all_its_logs(cluster: Cluster, bed: Path, tmp_path: Path) -> None:
@@ -108,7 +109,11 @@ def test_a_cluster_on_two_machines_is_the_run_of_all_its_logs(cluster: Cluster, 
         assert beside["processes"] >= 5  # a raylet, two agents, the actor, its process
         assert beside["memory_bytes"] > 100 << 20
         assert beside["packets"] > 0
+        assert beside["measured_ns"] >= BESIDE_S * 10**9
     assert run.manifest.observed["beside the nodes, MiB"] > 100
+    assert run.manifest.observed["beside the nodes, measured for, s"] == pytest.approx(
+        min(run.table("beside")["measured_ns"].to_pylist()) / 1e9, abs=0.05
+    )
     clocks = run.table("machine_clocks").to_pylist()
     assert len(clocks) >= 2  # at the beginning and at the end
     assert all(abs(row["ahead_ns"]) <= row["doubt_ns"] + 1_000 < 5_000_000 for row in clocks)  # it is one clock
@@ -157,7 +162,7 @@ def is_near(one: str, other: str) -> bool:
 
 def left(cluster: Cluster) -> list[str]:
     """Processes that a live cluster has started and that still run on the machines."""
-    parts = ("slotmark-node", "stand_in.py", "measure.supervised", "live.waking", "sleep 9731")
+    parts = ("slotmark-node", "stand_in.py", "measure.supervised", "slotmark-wakes", "sleep 9731")
     return [
         line
         for one in (cluster.a, cluster.b)
@@ -203,13 +208,23 @@ def measured_for(tmp_path: Path, samples: int) -> bool:
     )
 
 
+def wakes(pid: int) -> int:
+    """Number of times that the main thread of a process has waited for something."""
+    (found,) = re.findall(r"^voluntary_ctxt_switches:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return int(found)
+
+
 def test_a_machine_whose_worker_is_killed_leaves_nothing_and_the_run_goes_on(
     cluster: Cluster, bed: Path, tmp_path: Path
 ) -> None:
     process = begin(cluster, bed, tmp_path, stand_in(tmp_path), "--on-loss", "go-on")
     waited(lambda: measured_for(tmp_path, 6), process)
     assert len([line for line in left(cluster) if "sleep 9731" in line]) == HOSTS
+    waited(lambda: not cluster.b.named("ray::IDLE"), process)  # no worker that waits for work
     (keeper,) = cluster.b.named(KEEPER)
+    before = wakes(keeper)
+    time.sleep(3)
+    assert wakes(keeper) - before < 100  # an actor that waits for calls wakes 100 times a second
     os.kill(keeper, signal.SIGKILL)
     waited(lambda: not [line for line in cluster.b.processes().values() if "sleep 9731" in line or "stand_in" in line])
     time.sleep(3)

@@ -8,6 +8,7 @@ import pytest
 from slotmark.benches.cluster.live.cluster import Progress
 from slotmark.benches.cluster.live.conducting import run_live
 from slotmark.benches.cluster.live.memory import FILES_IN_MEMORY, Holder, Memory, memory_holders, memory_left
+from slotmark.benches.cluster.live.part import Part
 from slotmark.benches.cluster.live.plan import Request
 from slotmark.benches.cluster.live.sampling import rss_bytes
 from slotmark.errors import TargetError
@@ -102,6 +103,22 @@ def test_a_workload_that_was_ended_for_the_memory_is_not_reported_as_broken(bed:
     assert "cut_short" in kinds
     assert "workload_broke" not in kinds
     assert run.table("submissions").num_rows > 0
+
+
+def test_memory_is_looked_at_again_before_it_can_run_short(tmp_path: Path) -> None:
+    """Once a second where there is plenty, at every call where there is little."""
+    looks: list[Memory] = []
+    for found, expected in ((Memory(60 * GIB, 64 * GIB), 1), (Memory(GIB, 64 * GIB), 3)):
+
+        def left(found: Memory = found) -> Memory:
+            looks.append(found)
+            return found
+
+        part = Part(tmp_path, left, lambda: None)
+        for _ in range(3):
+            part.check_memory()
+        assert looks.count(found) == expected
+        assert part.memory_lasts_s <= 1
 
 
 def plant(root: Path, files: dict[str, str]) -> Path:

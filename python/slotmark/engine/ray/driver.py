@@ -3,10 +3,13 @@
 import importlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
+from multiprocessing import connection
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from slotmark.engine.hosts import Clock, nearest
@@ -19,8 +22,8 @@ from slotmark.numbers import duration
 ANSWER_S = 60.0
 """Time that a node has for starting a worker and answering."""
 
-_PASS_S = 0.02
-"""Time that a message to a process waits at most while answers of others are waited for."""
+_LOOK_S = 1.0
+"""The interval at which it is seen that the cluster is lost, while answers of processes are waited for."""
 
 _WAITING_PER_CORE = 4
 """Pieces that are handed to Ray at a time: enough that none of its cores waits, and few enough that it holds few of them."""
@@ -37,6 +40,7 @@ _SETTINGS = {
     "RAY_task_oom_retries": "3",  # Ray's default is to try a piece for ever that is beyond the memory of its node
     "RAY_DEDUP_LOGS": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_task_events_report_interval_ms": "0",  # nobody reads them, and they are sent once a second
 }
 """Settings of Ray's that the driver has, unless its environment has others."""
 
@@ -106,18 +110,20 @@ def _man(ray: Any, staff: Staff, pipe: Connection) -> None:
     """Starts a process on each node, and passes messages on, until the pipe is at its end. Raises EOFError then."""
     strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
     keeper = ray.remote(Keeper)
-    keepers, answers = [], {}
+    keepers, answers = [], _Answers(ray)
     for place, node in enumerate(staff.nodes):
         only = strategies.NodeAffinitySchedulingStrategy(node, soft=False)
-        keepers.append(keeper.options(num_cpus=0, max_restarts=0, scheduling_strategy=only).remote(staff.start))
-        answers[keepers[-1].beside.remote()] = place
+        how = {"num_cpus": 0, "max_restarts": 0, "enable_task_events": False}
+        keepers.append(keeper.options(**how, scheduling_strategy=only).remote(staff.start))
+        answers.expect(keepers[-1].beside.remote(), place)
     try:
         while True:
-            while pipe.poll(0 if answers else WAIT_S):
+            connection.wait([pipe, answers.news], _LOOK_S)
+            while pipe.poll(0):
                 message = pipe.recv()
-                answers[keepers[message.place].passed_on.remote(message.content)] = message.place
-            for ref in ray.wait(list(answers), timeout=_PASS_S)[0] if answers else ():
-                pipe.send(_passed_back(ray, ref, answers.pop(ref)))
+                answers.expect(keepers[message.place].passed_on.remote(message.content), message.place)
+            for answer in answers.arrived():
+                pipe.send(answer)
     finally:
         with suppress(Exception):  # those of lost nodes are none to wait for
             ray.wait([one.stopped.remote() for one in keepers], num_returns=len(keepers), timeout=STOPPING_S)
@@ -126,10 +132,45 @@ def _man(ray: Any, staff: Staff, pipe: Connection) -> None:
                 ray.kill(one)
 
 
-def _passed_back(ray: Any, ref: Any, place: int) -> Message:
+class _Answers:
+    """Answers of processes on nodes, which can be waited for: to ask Ray again and again takes more of a core than all else that the driver does.
+
+    Attributes:
+        news: A descriptor that can be read when there is an answer.
+    """
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        self._waiting: dict[Future[Any], tuple[Any, int]] = {}
+        self._done: SimpleQueue[Future[Any]] = SimpleQueue()
+        self.news, self._note = os.pipe()
+        os.set_blocking(self.news, False)
+
+    def expect(self, ref: Any, place: int) -> None:
+        """Waits for the answer of the process at a place."""
+        future = ref.future()
+        self._waiting[future] = ref, place
+        future.add_done_callback(self._arrived)
+
+    def _arrived(self, future: "Future[Any]") -> None:
+        self._done.put(future)
+        os.write(self._note, b"\0")
+
+    def arrived(self) -> Iterator[Message]:
+        """The answers that are there, or what became of the processes. Raises RayError where the cluster is lost."""
+        with suppress(BlockingIOError):
+            os.read(self.news, 4096)
+        if self._done.empty() and self._waiting:
+            self._ray.wait([ref for ref, _ in self._waiting.values()], timeout=0)
+        while not self._done.empty():
+            future = self._done.get()
+            yield _passed_back(self._ray, future, self._waiting.pop(future)[1])
+
+
+def _passed_back(ray: Any, answered: "Future[Any]", place: int) -> Message:
     """The answer of a process, or what became of it."""
     try:
-        return Message(place, ray.get(ref))
+        return Message(place, answered.result())
     except ray.exceptions.LocalRayletDiedError:
         raise  # the driver's own node is lost, and with it all
     except (ray.exceptions.RayError, EOFError, OSError) as error:
@@ -168,7 +209,7 @@ def _asked(ray: Any, nodes: Sequence[Mapping[str, Any]]) -> list[Node]:
     """The nodes with what they have, each asked in a worker of its own."""
     strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
     refs = {}
-    asking = ray.remote(question())
+    asking = ray.remote(max_calls=1)(question())  # one call: a worker that waits for more takes 0.7 % of a core
     for node in nodes:
         only = strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
         refs[asking.options(num_cpus=0, max_retries=0, scheduling_strategy=only).remote()] = node

@@ -12,7 +12,7 @@ import pyarrow as pa
 from slotmark.benches.cluster.live.sampling import rss_bytes
 from slotmark.measure.process import stat_fields
 from slotmark.metrics.catalogue import catalogue
-from slotmark.numbers import mebibytes, percent
+from slotmark.numbers import fixed, mebibytes, percent
 from slotmark.warnings import Warning
 
 _TICK_NS = 10**9 // os.sysconf("SC_CLK_TCK")
@@ -135,6 +135,7 @@ def beside_warnings(machine: str, found: Beside) -> list[Warning]:
             machine,
             share=percent(found.cores),
             memory=mebibytes(found.memory_bytes),
+            seconds=fixed(found.measured_ns / 1e9),
             share_limit=percent(CPU_LIMIT),
             memory_limit=mebibytes(MEMORY_LIMIT_BYTES),
         )

@@ -415,6 +415,7 @@ class Cluster:
         pause_s = self._next_look - time.monotonic()
         if left_s is not None:
             pause_s = min(pause_s, left_s)
+        self._machines.rest(pause_s)
         self._pause(pause_s)
 
     def _note(self, look: Look) -> None:

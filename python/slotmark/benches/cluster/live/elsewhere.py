@@ -32,6 +32,7 @@ from slotmark.engine.hosts import FOLDER, Wanted
 from slotmark.engine.station import Station
 from slotmark.errors import BedError, LogError, TargetError
 from slotmark.metrics.catalogue import catalogue
+from slotmark.numbers import duration
 from slotmark.run import MachineFacts, Run, machine_warnings
 from slotmark.warnings import Warning
 from slotmark.words import listed
@@ -70,12 +71,6 @@ _OF_LOAD = ("genesis/utxo-keys/**/*", "*.plutus", "datum.json", "redeemer.json",
 """Files that the machine with the workload gets besides."""
 
 
-BESIDE_S = 60.0
-"""For how long what runs beside the nodes of other machines is measured, before they are started."""
-
-BESIDE_SHARE, BESIDE_LEAST_S = 0.1, 3.0
-"""In short runs for this share of the time that is asked for, and no less than this."""
-
 _SETTLE_S = 2.0
 """Time in which what was just started comes to rest."""
 
@@ -112,8 +107,7 @@ class Elsewhere:
         self.folders: dict[str, Path] = {}
         self.beside: dict[str, Beside] = {}
         self.clocks: dict[str, list[Offset]] = {}
-        self._beside_s = min(BESIDE_S, max(BESIDE_LEAST_S, BESIDE_SHARE * request.seconds))
-        self.before_s = _SETTLE_S + self._beside_s
+        self.before_s = _SETTLE_S + request.beside_s
         names = [host.name for host in bed.hosts]
         links = {frozenset((names[link.follower], names[link.producer])) for link in bed.links}
         self._near = sorted(" and ".join(sorted(link)) for link in links if len({of_host[name] for name in link}) == 1)
@@ -184,11 +178,12 @@ class Elsewhere:
 
     def _measure_beside(self) -> None:
         """Measures what runs beside the nodes to watch them, as it will run, before they are started."""
+        self._on_remark(f"measuring for {duration(self._request.beside_s)} what Ray and slotmark themselves use")
         self._rest(_SETTLE_S)
         self.machines.each_with(
             Remote.begin_beside, {name: (self._stations[name].beside,) for name in self.machines.names}
         )
-        self._rest(self._beside_s)
+        self._rest(self._request.beside_s)
         self.beside = self.machines.each(Remote.end_beside)
         self._refuse_lost()
 
@@ -197,6 +192,7 @@ class Elsewhere:
         end = time.monotonic() + seconds
         while (left_s := end - time.monotonic()) > 0:
             self.machines.looks()
+            self.machines.rest(min(1.0, left_s))
             time.sleep(min(1.0, left_s))
 
     def _refuse_lost(self) -> None:
@@ -298,6 +294,7 @@ class Elsewhere:
                 **({"machine_clocks": clocks_table(self.clocks)} if several else {}),
             },
             observed={
+                "beside the nodes, measured for, s": round(min(one.measured_ns for one in beside) / 1e9, 1),
                 "beside the nodes, share of a core": round(max(one.cores for one in beside), 4),
                 "beside the nodes, MiB": round(max(one.memory_bytes for one in beside) / (1 << 20)),
                 "beside the nodes, packets per second": round(max(one.packets_per_s for one in beside), 1),

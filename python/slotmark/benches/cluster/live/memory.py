@@ -17,6 +17,10 @@ FLOOR_MOST_BYTES = 1 << 30
 """The most that this comes to: on a large machine so much is enough."""
 
 
+FASTEST_BYTES_PER_S = 10 << 30
+"""The rate at which processes may take memory: ten times that of fifty nodes that read a large genesis."""
+
+
 class Memory(msgspec.Struct, frozen=True):
     """Memory that processes can have.
 
@@ -37,6 +41,11 @@ class Memory(msgspec.Struct, frozen=True):
     def is_short(self) -> bool:
         """Returns whether less than that is available."""
         return self.available_bytes < self.floor_bytes
+
+    @property
+    def lasts_s(self) -> float:
+        """Returns the time in which it can't run short."""
+        return max(0.0, (self.available_bytes - self.floor_bytes) / FASTEST_BYTES_PER_S)
 
 
 _NAMED = 3

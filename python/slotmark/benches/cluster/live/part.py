@@ -53,8 +53,8 @@ from slotmark.words import listed
 _QUERIES_END_S = 5
 """Time that queries may take to end after their nodes: other processes may still hold the nodes' sockets."""
 
-MEMORY_LOOK_S = 0.1
-"""Interval at which the memory is checked: fifty nodes that read a large genesis take a gigabyte a second."""
+MEMORY_LOOK_S, MEMORY_LOOK_MOST_S = 0.1, 1.0
+"""Least and longest interval at which the memory is checked: fifty nodes that read a large genesis take a gigabyte a second."""
 
 
 class ShortMemoryError(Exception):
@@ -171,6 +171,7 @@ class Part:
     def __init__(self, folder: Path, memory: Callable[[], Memory], tick: Callable[[], None]) -> None:
         self.folder = folder
         self._memory, self._tick = memory, tick
+        self._memory_lasts_until = 0.0
         self._stack = ExitStack()
         self._nodes: dict[str, Running] = {}
         self._logs: dict[str, LogEnd] = {}
@@ -403,9 +404,17 @@ class Part:
             read_delays(self.folder / WAKES),
         )
 
+    @property
+    def memory_lasts_s(self) -> float:
+        """The time in which memory need not be checked: a look at it takes half a millisecond, which is much of what slotmark takes of a machine."""
+        return self._memory_lasts_until - time.monotonic()
+
     def check_memory(self) -> None:
         """Raises ShortMemoryError where there is too little memory left."""
+        if self.memory_lasts_s > 0:
+            return
         memory = self._memory()
+        self._memory_lasts_until = time.monotonic() + min(memory.lasts_s, MEMORY_LOOK_MOST_S)
         if not memory.is_short:
             return
         available, total, floor = (

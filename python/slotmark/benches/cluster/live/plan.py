@@ -194,6 +194,15 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     on_loss: Annotated[OnLoss, Option("What to do when a machine of --engine ray is lost during the measurement.")] = (
         "stop"
     )
+    beside_s: Annotated[
+        float,
+        Option(
+            "How long to measure what Ray and slotmark themselves use on the machines of --engine ray, before nodes are started; 1m by default.",
+            "TIME",
+            ("--beside",),
+            parse=_seconds,
+        ),
+    ] = 60.0
     node: str = ""
     relay: str = ""
     turn: Turn | None = None

@@ -2,6 +2,7 @@
 
 import pickle
 import shutil
+import time
 import traceback
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
@@ -144,15 +145,19 @@ class Remote(Part):
             file.seek(at)
             return file.read(CHUNK_BYTES)
 
-    def look(self) -> Look:
-        """As of :class:`Part`. Raises ShortMemoryError where nodes were ended for want of memory."""
+    def look(self, after_s: float = 0.0) -> Look:
+        """As of :class:`Part`, after a time. Raises ShortMemoryError where nodes were ended for want of memory."""
+        end = time.monotonic() + after_s
+        while (left_s := end - time.monotonic()) > 0:
+            time.sleep(min(left_s, max(self.memory_lasts_s, MEMORY_LOOK_S)))
+            self.idle()
         if self._short:
             raise self._short
         return super().look()
 
     def idle(self) -> None:
         """Ends the nodes where there is too little memory."""
-        if self._nodes and not self._short:
+        if not self._short:
             try:
                 self.check_memory()
             except ShortMemoryError as error:
@@ -164,7 +169,7 @@ def serve(pipe: Connection) -> None:
     """Does what comes through a pipe with a part of this machine, until that ends; then all that it started ends."""
     with Remote() as part:
         while True:
-            if not pipe.poll(MEMORY_LOOK_S):
+            if not pipe.poll(max(part.memory_lasts_s, MEMORY_LOOK_S)):
                 part.idle()
                 continue
             work, given = pipe.recv()

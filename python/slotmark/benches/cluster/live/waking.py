@@ -1,4 +1,4 @@
-"""How late a process on a machine continues after a timer: every step of a node waits as long.
+"""Delays of a process that continues after a timer on a machine: every step of a node waits as long.
 
 ``slotmark-wakes`` prints it, a JSON line a second until it is ended. It is compiled: the same in Python took three times as much of a core, and 40 MiB.
 """

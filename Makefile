@@ -158,6 +158,7 @@ licences: setup ## the licence of every dependency
 lock: $(UV) ## resolve the Python dependencies anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra build --extra dev --upgrade pyproject.toml -o requirements.dev.lock
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra build --constraints requirements.dev.lock --upgrade pyproject.toml -o requirements.lock
+	echo s3fs | $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --custom-compile-command 'make lock' --upgrade - -o benchmarks/scale/requirements.lock
 
 clean: ## remove all that was built
 	rm -rf .build .venv target targets/*/target targets/*/bin targets/*/dist targets/*/node_modules

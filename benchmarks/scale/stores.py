@@ -136,7 +136,7 @@ def _clients(server: S3, file: Path, size: int, rounds: int) -> None:
     try:
         import s3fs  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
     except ImportError:
-        print("s3fs isn't installed here: pip install s3fs, for its rows")
+        print("left out: s3fs, which `benchmarks/scale/run` installs")
     else:
         other = s3fs.S3FileSystem(key=ACCESS, secret=SECRET, endpoint_url=f"http://127.0.0.1:{server.port}")
         writes["s3fs"] = lambda: other.put(str(file), f"{BUCKET}/y/s3fs")

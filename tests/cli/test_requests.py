@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from slotmark.benches.chainsync.request import Request as ChainsyncRequest
 from slotmark.benches.chainsync.request import ServeRequest
-from slotmark.benches.cluster.live.plan import Session
+from slotmark.benches.cluster.live.request import Session
 from slotmark.benches.cluster.requests import IngestRequest, Question, SimulationRequest
 from slotmark.benches.cluster.sweep import Spacing
 from slotmark.benches.ledger.request import ImportRequest, NoiseRequest

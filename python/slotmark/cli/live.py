@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from slotmark import warnings
-from slotmark.benches.cluster.live.plan import Session
+from slotmark.benches.cluster.live.request import Session
 from slotmark.cli.console import progress, reader_may_leave, talk
 from slotmark.cli.engines import InsecureRay
 from slotmark.cli.reports import AsJson, print_json, print_report

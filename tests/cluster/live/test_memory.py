@@ -9,7 +9,7 @@ from slotmark.benches.cluster.live.cluster import Progress
 from slotmark.benches.cluster.live.conducting import run_live
 from slotmark.benches.cluster.live.memory import FILES_IN_MEMORY, Holder, Memory, memory_holders, memory_left
 from slotmark.benches.cluster.live.part import Part
-from slotmark.benches.cluster.live.plan import Request
+from slotmark.benches.cluster.live.request import Request
 from slotmark.benches.cluster.live.sampling import rss_bytes
 from slotmark.errors import TargetError
 from slotmark.run import open_run

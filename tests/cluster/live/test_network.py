@@ -12,7 +12,7 @@ import pytest
 from slotmark.benches.cluster.bed import Bed, read_bed
 from slotmark.benches.cluster.live import launching
 from slotmark.benches.cluster.live.launching import Wan
-from slotmark.benches.cluster.live.plan import GENERATOR, wan_plan
+from slotmark.benches.cluster.live.network import GENERATOR, wan_topology
 from slotmark.errors import ServerError
 from tests.cluster.live.machine import PATIENCE_S, of_conductor, skip_without_network, skip_without_router
 from tests.conftest import slotmark
@@ -72,7 +72,7 @@ def started(words: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 def test_only_hosts_with_a_link_reach_each_other(line: Bed, tmp_path: Path) -> None:
     skip_without_router()
-    plan = wan_plan(line, 1)
+    plan = wan_topology(line, 1)
     between = {(link["from"], link["to"]) for link in plan["links"]}
     assert {pair for pair in between if GENERATOR not in pair} == {
         ("node-0", "node-1"),

@@ -9,7 +9,7 @@ import pytest
 
 from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.placing import halves
-from slotmark.benches.cluster.live.plan import Named, named_nodes
+from slotmark.benches.cluster.live.request import Named, named_nodes
 from slotmark.compare import compare
 from slotmark.errors import ArgumentError
 from slotmark.metrics import Analysis

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.benches.cluster.live.plan import Named, Request, Session
+from slotmark.benches.cluster.live.request import Named, Request, Session
 from slotmark.benches.cluster.live.turns import runs_of
 from slotmark.compare import compare
 from slotmark.measure.session import FILE

@@ -27,6 +27,7 @@ from slotmark.benches.cluster.sweep import Sweep, amount
 from slotmark.engine import Engine, Piece, Progress, local
 from slotmark.errors import SimulationError
 from slotmark.metrics.predicted import CONFIDENCE, Replayed, names_of
+from slotmark.numbers import plain
 from slotmark.places import Place
 from slotmark.run import Manifest, Run, RunWriter, Target
 from slotmark.versions import slotmark_version, versions
@@ -44,6 +45,9 @@ _SHOWN = 5
 
 LOAD = ("workload.tps", "workload.refill_tps", "workload.tx_count", "genesis.max_block_body_size")
 """Parameters that move with the transactions that fill a block, unless they are set: blocks are then full as often as before."""
+
+OFFERED = ("load", "workload.load")
+"""Other words for ``workload.tps``, by the bytes of transactions; the number of all of them moves with it, so that none are missing at the end."""
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -191,6 +195,9 @@ def predict_sweep(
     refuse_outside([parameter, *differing(source.text(), source.text(settings))], source.text(), PREDICTED)
     warnings = tuple(outside_of_extended(profile, PREDICTED))
     sweep = msgspec.structs.replace(sweep, whole=isinstance(high[parameter], int))
+    if sweep.parameter in OFFERED:
+        own = f"{plain(source.values()[parameter] * amount(str(high['workload.tx_size'])) / 1e3)}kB/s"
+        parameter = OFFERED[-1]
     variants = [
         Variant(
             source=source,
@@ -432,6 +439,10 @@ def _moved(source: Source, settings: Sequence[str]) -> tuple[str, ...]:
     share = _full_block_bytes(now) / _full_block_bytes(was)
     transactions = _block_transactions(now) / _block_transactions(was)
     keys = [setting.partition("=")[0].rstrip("* ").strip() for setting in settings]
+    in_all = transactions
+    if any(key in OFFERED for key in keys):
+        keys.append("workload.tps")
+        in_all = now["workload.tps"] / was["workload.tps"] if was["workload.tps"] else 1.0
     moved = []
     for name in LOAD:
         if any(name == key or name.endswith(f".{key}") for key in keys):
@@ -439,7 +450,8 @@ def _moved(source: Source, settings: Sequence[str]) -> tuple[str, ...]:
         if isinstance(was[name], str):
             value, factor = f"{amount(was[name]) * share:.0f}B", share
         else:
-            value, factor = was[name] * transactions, transactions
+            factor = in_all if name == "workload.tx_count" else transactions
+            value = was[name] * factor
             value = f"{value:.0f}" if isinstance(was[name], int) else repr(float(f"{value:.6g}"))
         if factor != 1:
             moved.append(f"{name}={value}")

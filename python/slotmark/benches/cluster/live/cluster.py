@@ -9,7 +9,6 @@ import msgspec
 
 from slotmark.benches.cluster.bed import Bed
 from slotmark.benches.cluster.live.part import MEMORY_LOOK_S, HostLook, Load, Loaded, Look, Part, ShortMemoryError
-from slotmark.benches.cluster.live.plan import Request
 from slotmark.benches.cluster.live.readiness import (
     LAG_S,
     LIMIT_S,
@@ -18,6 +17,7 @@ from slotmark.benches.cluster.live.readiness import (
     refuse_unknown_logs,
     refuse_unmatched_tips,
 )
+from slotmark.benches.cluster.live.request import Request
 from slotmark.benches.cluster.live.site import Site
 from slotmark.benches.cluster.live.watching import Agreement, Tip, Watch
 from slotmark.errors import TargetError

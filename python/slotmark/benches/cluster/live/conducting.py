@@ -19,7 +19,7 @@ from slotmark.benches.cluster.live.launching import WanStatistics, in_all
 from slotmark.benches.cluster.live.memory import Memory, memory_left
 from slotmark.benches.cluster.live.part import Part, Sampled, ShortMemoryError
 from slotmark.benches.cluster.live.placing import asked, host_nodes, hosts_file, limits_of
-from slotmark.benches.cluster.live.plan import Request
+from slotmark.benches.cluster.live.request import Request
 from slotmark.benches.cluster.live.rundir import make_rundir
 from slotmark.benches.cluster.live.sampling import busyness
 from slotmark.benches.cluster.live.site import Site

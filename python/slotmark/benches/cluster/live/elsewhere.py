@@ -20,10 +20,11 @@ from slotmark.benches.cluster.live.beside import Beside, beside_table, beside_wa
 from slotmark.benches.cluster.live.machine_clocks import Bounds, Offset, bounds, clock_warnings, clocks_table
 from slotmark.benches.cluster.live.machines import Machines, There
 from slotmark.benches.cluster.live.memory import Memory
+from slotmark.benches.cluster.live.network import GENERATOR, peers, topology_of_machine, wan_topology
 from slotmark.benches.cluster.live.part import Part, Setup
 from slotmark.benches.cluster.live.placing import Asked, Placed, hosts_file
-from slotmark.benches.cluster.live.plan import GENERATOR, Request, peers, plan_of_machine, wan_plan
 from slotmark.benches.cluster.live.remote import CHUNK_BYTES, TABLES, Remote, supervised
+from slotmark.benches.cluster.live.request import Request
 from slotmark.benches.cluster.live.rundir import LOOPBACK, PAST
 from slotmark.benches.cluster.live.site import OneMachine, Own
 from slotmark.benches.cluster.log_pieces import merged_accounts
@@ -116,7 +117,7 @@ class Elsewhere:
         if len(self._stations) > 1:
             self.network = WITHIN if self._near and request.network == "wan" else MACHINES
         self.emulated = self.network in ("wan", WITHIN)
-        self._plan = wan_plan(bed, request.seed) if self.emulated else None
+        self._topology = wan_topology(bed, request.seed) if self.emulated else None
         self.addresses = {host.name: self._address(host) for host in bed.hosts}
         self.placed = self.place(asked)
         self._facts = self.machines.each(Remote.facts)
@@ -141,10 +142,10 @@ class Elsewhere:
             return self._asked[host.name].wanted.address or self._stations[self.machines.of(host.name)].address
         return host.host_addr if self.emulated else LOOPBACK
 
-    def _plan_of(self, name: str) -> dict[str, Any] | None:
-        """Returns the plan of a machine's router; None where it has none."""
-        if self._plan is None or self.network != WITHIN:
-            return self._plan
+    def _topology_of(self, name: str) -> dict[str, Any] | None:
+        """Returns the topology of a machine's router; None where it has none."""
+        if self._topology is None or self.network != WITHIN:
+            return self._topology
         machines = {host.name: self.machines.of(host.name) for host in self._bed.hosts}
         ports: dict[str, int] = {}
         for host in self._bed.hosts:
@@ -152,7 +153,7 @@ class Elsewhere:
         machines[GENERATOR] = machines[self._bed.hosts[0].name]
         places = {one: f"{socket.gethostbyname(self._address_of(one))}:{port}" for one, port in ports.items()}
         routers = {host: places[one] for host, one in machines.items()}
-        return plan_of_machine(self._plan, {host for host, one in machines.items() if one == name}, routers)
+        return topology_of_machine(self._topology, {host for host, one in machines.items() if one == name}, routers)
 
     def _by_machine(self, of_hosts: Mapping[str, Any]) -> dict[str, tuple[Any]]:
         return {
@@ -223,7 +224,7 @@ class Elsewhere:
                     addresses=self.addresses,
                     peers=peers(self._bed, self.addresses),
                     magic=self._bed.genesis.network_magic,
-                    plan=self._plan_of(name),
+                    topology=self._topology_of(name),
                 ),
             )
             for name in self.machines.names

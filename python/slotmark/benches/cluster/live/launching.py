@@ -139,10 +139,10 @@ def in_all(found: Iterable[WanStatistics | None]) -> WanStatistics | None:
 class Wan:
     """A running emulated network; ends with :meth:`stop`, and by itself when this process ends."""
 
-    def __init__(self, plan: dict[str, Any], folder: Path) -> None:
+    def __init__(self, topology: dict[str, Any], folder: Path) -> None:
         """Starts the router. ServerError, with its own words, where it can't be, or where it isn't ready in time."""
         file = folder / "wan.json"
-        file.write_text(json.dumps(plan), encoding="utf-8")
+        file.write_text(json.dumps(topology), encoding="utf-8")
         self._program = str(wan_program())
         self._errors = folder / "wan.stderr"
         with self._errors.open("wb") as errors:
@@ -345,12 +345,12 @@ def kill_nodes(nodes: Sequence[Running]) -> None:
 
 
 @contextmanager
-def network(plan: dict[str, Any] | None, folder: Path) -> Iterator[Wan | None]:
-    """The emulated network of a plan while the block lasts; None, and no network of its own, without a plan."""
-    if plan is None:
+def network(topology: dict[str, Any] | None, folder: Path) -> Iterator[Wan | None]:
+    """The emulated network of a topology while the block lasts; None, and no network of its own, without one."""
+    if topology is None:
         yield None
         return
-    wan = Wan(plan, folder)
+    wan = Wan(topology, folder)
     try:
         yield wan
     finally:

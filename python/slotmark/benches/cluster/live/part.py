@@ -70,7 +70,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
         addresses: Where each host of the cluster listens.
         peers: Where those listen that each host follows, as ``10.0.0.1:3001``.
         magic: The network's.
-        plan: Of an emulated network between the hosts of this machine; None where they have none.
+        topology: Of an emulated network between the hosts of this machine; None where they have none.
     """
 
     hosts: tuple[Host, ...]
@@ -78,7 +78,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     addresses: dict[str, str]
     peers: dict[str, list[str]]
     magic: int
-    plan: dict[str, Any] | None
+    topology: dict[str, Any] | None
 
 
 class HostLook(msgspec.Struct, frozen=True):
@@ -196,7 +196,7 @@ class Part:
     def begin(self, setup: Setup) -> None:
         """Begins to sample, with the emulated network if there is one. ServerError where that can't be made."""
         self._setup = setup
-        self._wan: Wan | None = self._stack.enter_context(network(setup.plan, self.folder))
+        self._wan: Wan | None = self._stack.enter_context(network(setup.topology, self.folder))
         self._stack.enter_context(Waking(self.folder / WAKES))
         self._sampler = self._stack.enter_context(
             Sampler(self.folder / USAGE, self.folder / MACHINE_USAGE, own_networks=self._wan is not None)

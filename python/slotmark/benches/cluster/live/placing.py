@@ -13,7 +13,7 @@ import pyarrow as pa
 from slotmark.benches.cluster.bed import Bed, Host
 from slotmark.benches.cluster.live.memory import memory_left
 from slotmark.benches.cluster.live.nodes import Node, resolve_node
-from slotmark.benches.cluster.live.plan import LEAST_BYTES, LEAST_CPUS, Request
+from slotmark.benches.cluster.live.request import LEAST_BYTES, LEAST_CPUS, Request
 from slotmark.engine.hosts import ALL, Wanted, entries
 from slotmark.errors import ArgumentError, BedError, TargetError, did_you_mean
 from slotmark.measure.limits import Limits, limited

@@ -18,7 +18,7 @@ import msgspec
 
 from slotmark import _core
 from slotmark.benches.cluster.live.launching import Wan, spawn
-from slotmark.benches.cluster.live.plan import GENERATOR
+from slotmark.benches.cluster.live.network import GENERATOR
 from slotmark.errors import ServerError
 from slotmark.measure.process import ending
 

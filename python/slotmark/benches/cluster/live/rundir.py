@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from slotmark.benches.cluster.bed import Host, stamp_bed
-from slotmark.benches.cluster.live.plan import Request
+from slotmark.benches.cluster.live.request import Request
 from slotmark.errors import ArgumentError, BedError, TargetError
 from slotmark.run.storage import try_out
 

@@ -16,9 +16,10 @@ from slotmark.benches.cluster.live.launching import end_leftovers
 from slotmark.benches.cluster.live.machine_clocks import Bounds
 from slotmark.benches.cluster.live.machines import Here, Machines
 from slotmark.benches.cluster.live.memory import Memory
+from slotmark.benches.cluster.live.network import peers, wan_topology
 from slotmark.benches.cluster.live.part import Part, Setup
 from slotmark.benches.cluster.live.placing import Asked, Placed, place
-from slotmark.benches.cluster.live.plan import Request, peers, wan_plan
+from slotmark.benches.cluster.live.request import Request
 from slotmark.benches.cluster.live.rundir import LOOPBACK
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.run import MachineFacts, Run, machine_facts, machine_warnings
@@ -120,9 +121,9 @@ class OneMachine:
         self.network: str = request.network
         self.facts = dict.fromkeys((host.name for host in bed.hosts), machine_facts())
         self.placed = self.place(asked)
-        self._plan = wan_plan(bed, request.seed) if request.network == "wan" else None
-        self.emulated = self._plan is not None
-        self.addresses = {host.name: LOOPBACK if self._plan is None else host.host_addr for host in bed.hosts}
+        self._topology = wan_topology(bed, request.seed) if request.network == "wan" else None
+        self.emulated = self._topology is not None
+        self.addresses = {host.name: LOOPBACK if self._topology is None else host.host_addr for host in bed.hosts}
         if ended := end_leftovers():
             on_remark(f"{len(ended):,} processes were left by a live run that was killed; they were ended.")
 
@@ -143,7 +144,7 @@ class OneMachine:
                     addresses=self.addresses,
                     peers=peers(self._bed, self.addresses),
                     magic=self._bed.genesis.network_magic,
-                    plan=self._plan,
+                    topology=self._topology,
                 )
             )
             try:

@@ -14,7 +14,7 @@ from slotmark.benches.cluster.live.cluster import Progress
 from slotmark.benches.cluster.live.conducting import LiveRun, run_live, survey
 from slotmark.benches.cluster.live.elsewhere import Reach
 from slotmark.benches.cluster.live.placing import halves, hosts_file, hosts_without_pool
-from slotmark.benches.cluster.live.plan import RELAY, Request, Session, Turn
+from slotmark.benches.cluster.live.request import RELAY, Request, Session, Turn
 from slotmark.errors import LogError, TargetError
 from slotmark.measure import session as sessions
 from slotmark.places import folder_of

@@ -15,7 +15,7 @@ import pyarrow.json as pj
 
 from slotmark.benches.cluster.bed import Bed
 from slotmark.benches.cluster.live.launching import Wan, spawn
-from slotmark.benches.cluster.live.plan import GENERATOR, targets
+from slotmark.benches.cluster.live.network import GENERATOR, targets
 from slotmark.benches.cluster.scripts import LOOP
 from slotmark.benches.cluster.sweep import amount
 from slotmark.errors import BedError, RunError, SimulationError

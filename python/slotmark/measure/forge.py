@@ -86,7 +86,9 @@ class _Line(msgspec.Struct, frozen=True):
     failed: _Failed | None = None
 
 
-def forge(command: str, options: dict[str, object], *, first_line: bytes = b"", progress: Progress | None = None) -> bytes:
+def forge(
+    command: str, options: dict[str, object], *, first_line: bytes = b"", progress: Progress | None = None
+) -> bytes:
     """Runs a command of the program to its end and returns what it made or found, as JSON.
 
     When ``progress`` raises, or this process ends in any way, the program removes what it has begun and ends.

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slotmark.benches.cluster.predict import predict_change, predict_sweep, written_together
-from slotmark.benches.cluster.simulate import DERIVED, END_TO_END_ROWS, load_profile, predict
+from slotmark.benches.cluster.simulate import DERIVED, END_TO_END_ROWS, load_profile, predict, shipped_profiles
 from slotmark.benches.cluster.sweep import Spacing, parse_sweep
 from slotmark.compare import Comparison, Row, Summary, Swept, alone, compare, show_run
 from slotmark.errors import RunError, SimulationError
@@ -136,6 +136,28 @@ def test_larger_blocks_take_their_load_along_and_arrive_later(tmp_path: Path) ->
     assert names == ["workload.refill_tps", "workload.tx_count", "genesis.max_block_body_size"]
 
 
+def test_a_load_is_transactions_by_their_bytes_and_lasts_as_long(tmp_path: Path) -> None:
+    """The profile's transactions have 556 bytes, and its load is 8 per second."""
+    runs = predict_sweep(
+        "value-only-5", parse_sweep("load=2.224kB/s..8.896kB/s"), 2, [], [1, 2], tmp_path / "load", quietly
+    )
+    steps = [run.manifest.parameters["sweep"] for run in runs]
+    assert [(step["parameter"], step["value"], step["unit"]) for step in steps] == [
+        ("workload.load", 2.224, "kB/s"),
+        ("workload.load", 8.896, "kB/s"),
+    ]
+    assert {step["own"] for step in steps} == {"4.448kB/s"}
+    assert [run.manifest.parameters["moved along"] for run in runs] == [
+        ["workload.tx_count=1200"],
+        ["workload.tx_count=4800"],
+    ]
+    for run, settings in zip(runs, (["tps=4", "tx_count=1200"], ["tps=16", "tx_count=4800"]), strict=True):
+        alike = predict_change("value-only-5", settings, [1, 2], tmp_path / settings[0], quietly)[1]
+        assert alike.table("seeds").equals(run.table("seeds"))
+    light, heavy = (one.mean for one in levels(compare(runs), "Fetch duration"))
+    assert light < heavy
+
+
 @pytest.mark.parametrize(
     ("sweep", "spacing", "steps", "expected"),
     [
@@ -146,6 +168,7 @@ def test_larger_blocks_take_their_load_along_and_arrive_later(tmp_path: Path) ->
         ("a=0..0.02", Spacing.auto, 3, [0, 0.01, 0.02]),
         ("a=500us..2ms", Spacing.auto, 3, [500, 1000, 2000]),
         ("a=5..6ms", Spacing.auto, 2, [5, 6]),
+        ("load=150kB/s..350kB/s", Spacing.auto, 5, [150, 200, 250, 300, 350]),
     ],
 )
 def test_the_steps_of_a_sweep_are_as_asked(sweep: str, spacing: Spacing, steps: int, expected: list[float]) -> None:
@@ -183,6 +206,9 @@ def test_a_parameter_of_whole_numbers_gets_whole_steps(tmp_path: Path) -> None:
         (["--sweep", "mean=1ms..2ms"], "may mean"),
         (["--sweep", "block_size=22kB..180kB", "--steps", "1"], "--steps"),
         (["--set", "ledger_tick=33kB"], "forging.ledger_tick"),
+        (["--set", "load=33kB"], "`33kB` is not a load; write a number and one of B/s, kB/s, MB/s."),
+        (["--sweep", "load=2kB/s..3kB/s", "--set", "tps=4"], "both change workload.tps"),
+        (["--sweep", "load=2kB/s..3MB"], "units of one kind"),
         (["--set", "run.slots=100"], "no block to analyse"),
         (["--seeds", "0"], "--seeds"),
     ],
@@ -195,6 +221,16 @@ def test_what_cannot_be_predicted_gets_one_line(
     assert ended.returncode == 2, error
     assert said in error
     assert len(error.splitlines()) == 1, error
+
+
+def test_a_profile_that_is_not_there_is_refused_with_those_that_are(command: Command, tmp_path: Path) -> None:
+    load = ["--sweep", "load=150kB/s..350kB/s", "--steps", "5", "--seeds", "100"]
+    ended = command("predict", "leios-mini", *load, "--shard", "3/40", "-o", "sweep", cwd=tmp_path)
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("slotmark: leios-mini: no such profile. ")
+    assert line.endswith(f"one of {', '.join(shipped_profiles())}.")
+    assert not (tmp_path / "sweep").exists()
 
 
 def test_what_progress_raises_ends_all_simulations(tmp_path: Path) -> None:

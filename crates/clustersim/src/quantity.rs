@@ -26,6 +26,13 @@ pub struct BitRate(
     pub u64,
 );
 
+/// A rate at which transactions are offered, in bytes per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Load(
+    /// Bytes per second.
+    pub u64,
+);
+
 /// The kind of a quantity; each has units of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -35,10 +42,12 @@ pub enum Kind {
     Size,
     /// A rate of transfer, in bits per second.
     Rate,
+    /// A rate at which transactions are offered, in bytes per second.
+    Load,
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Duration, Self::Size, Self::Rate];
+    const ALL: [Self; 4] = [Self::Duration, Self::Size, Self::Rate, Self::Load];
 
     /// The units it may be written in, with what each is worth in the smallest.
     pub fn units(self) -> &'static [(&'static str, f64)] {
@@ -48,6 +57,7 @@ impl Kind {
                 &[("B", 1.0), ("kB", 1e3), ("KiB", 1024.0), ("MB", 1e6), ("MiB", 1_048_576.0), ("GB", 1e9), ("GiB", 1_073_741_824.0)]
             }
             Self::Rate => &[("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)],
+            Self::Load => &[("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6)],
         }
     }
 
@@ -57,6 +67,7 @@ impl Kind {
             Self::Duration => "a duration",
             Self::Size => "a size",
             Self::Rate => "a rate of transfer",
+            Self::Load => "a load",
         }
     }
 }
@@ -161,6 +172,7 @@ macro_rules! quantity {
 quantity!(Span, Kind::Duration, &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)]);
 quantity!(Bytes, Kind::Size, &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)]);
 quantity!(BitRate, Kind::Rate, Kind::Rate.units());
+quantity!(Load, Kind::Load, Kind::Load.units());
 
 #[cfg(test)]
 mod tests {
@@ -172,6 +184,7 @@ mod tests {
         assert_eq!("0 ms".parse(), Ok(Span(0)));
         assert_eq!("88.96kB".parse(), Ok(Bytes(88_960)));
         assert_eq!("10Gbit/s".parse(), Ok(BitRate(10_000_000_000)));
+        assert_eq!("4.5kB/s".parse(), Ok(Load(4_500)));
         for ns in [0, 1, 999, 1_000, 21_264_321, 90_200_000, 1_000_000_001] {
             assert_eq!(Span(ns).to_string().parse(), Ok(Span(ns)));
         }
@@ -182,6 +195,7 @@ mod tests {
         let error = "33".parse::<Span>().unwrap_err();
         assert!(error.contains("ms") && error.contains("33"), "{error}");
         assert!("33kB".parse::<Span>().is_err());
+        assert!("33kB/s".parse::<BitRate>().is_err());
         for text in ["-1ms", "ms", "", "1..2ms", "1e400s", "nan", "infs", "1 fortnight", "1e-", "1µ"] {
             assert!(text.parse::<Span>().is_err(), "{text}");
         }

@@ -2,11 +2,11 @@
 //!
 //! `ledger_tick.mean=33ms` sets a parameter, `ledger_tick.mean*=2` multiplies it. A key may leave out the tables before it where that is
 //! unambiguous. `rtt[0].mean=400us` is of the first entry of a list, `rtt[eu-central-1].mean=400us` of all entries that name this region,
-//! `rtt[eu-central-1,us-east-1].mean=400us` of those that name both.
+//! `rtt[eu-central-1,us-east-1].mean=400us` of those that name both. `load=4kB/s` is another word for transactions per second: `workload.tps`.
 
 use toml::{Table, Value};
 
-use crate::quantity::Quantity;
+use crate::quantity::{Bytes, Load, Quantity};
 
 /// A change of a value.
 enum Change<'s> {
@@ -28,6 +28,9 @@ pub(super) fn set(table: &mut Table, setting: &str) -> Result<(), String> {
             _ => return Err(format!("`{setting}`: `{text}` is no factor; write a number, as in ledger_tick.mean*=2.")),
         },
     };
+    if matches!(key, "load" | "workload.load") {
+        return offer(table, &change, key);
+    }
     let Some((list, rest)) = key.split_once('[') else {
         let path = resolve(table, key)?;
         let (place, last) = descend(table, &path, key)?;
@@ -57,6 +60,24 @@ pub(super) fn set(table: &mut Table, setting: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Sets how many transactions are submitted per second, by their bytes.
+fn offer(table: &mut Table, change: &Change<'_>, key: &str) -> Result<(), String> {
+    let (workload, tps) = descend(table, "workload.tps", key)?;
+    let change = match change {
+        Change::Times(factor) => Change::Times(*factor),
+        Change::To(_, text) => {
+            let offered: Load = text.parse().map_err(|error| format!("`{key}`: {error}."))?;
+            let size =
+                workload.get("tx_size").and_then(Value::as_str).and_then(|text| text.parse::<Bytes>().ok()).filter(|size| size.0 > 0);
+            let Some(size) = size else {
+                return Err(format!("`{key}`: it follows from workload.tx_size, which is no size above 0."));
+            };
+            Change::To(Value::Float(offered.0 as f64 / size.0 as f64), text)
+        }
+    };
+    alter(workload, tps, &change, key)
 }
 
 /// A value as TOML reads it; what is no TOML, as `33ms`, is a text.

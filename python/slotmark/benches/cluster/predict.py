@@ -22,7 +22,7 @@ from slotmark.benches.cluster.model import (
     refuse_outside,
     refuse_settings,
 )
-from slotmark.benches.cluster.simulate import Tables, load_profile, parameters, tables, workers_for
+from slotmark.benches.cluster.simulate import OFFERED, Tables, load_profile, parameters, tables, workers_for
 from slotmark.benches.cluster.sweep import Sweep, amount
 from slotmark.engine import Engine, Piece, Progress, local
 from slotmark.errors import SimulationError
@@ -45,9 +45,6 @@ _SHOWN = 5
 
 LOAD = ("workload.tps", "workload.refill_tps", "workload.tx_count", "genesis.max_block_body_size")
 """Parameters that move with the transactions that fill a block, unless they are set: blocks are then full as often as before."""
-
-OFFERED = ("load", "workload.load")
-"""Other words for ``workload.tps``, by the bytes of transactions; the number of all of them moves with it, so that none are missing at the end."""
 
 
 class Source(msgspec.Struct, frozen=True):

@@ -31,6 +31,9 @@ PEER_ROWS = _rows("Individual peer propagation")
 END_TO_END_ROWS = _rows("End-to-end propagation")
 """The rows of the published table of end-to-end propagation."""
 
+OFFERED = ("load", "workload.load")
+"""Keys of settings that are other words for ``workload.tps``, by the bytes of transactions."""
+
 FITTED = ("value-only-10.5", "value-only-10.6-pre", "value-only-10.2", "value-only-10.2-utxohd")
 """The profiles on whose published columns the free parameters were fitted."""
 
@@ -192,7 +195,7 @@ def _meant(layers: Sequence[str], settings: Sequence[str]) -> str:
         )
     names = {
         name
-        for path in known
+        for path in (*known, OFFERED[-1])
         for name in (path, *(path.split(".", place)[-1] for place in range(1, path.count(".") + 1)))
     }
     keys = (setting.partition("=")[0].rstrip("* ").strip() for setting in settings)

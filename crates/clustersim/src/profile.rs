@@ -97,7 +97,7 @@ pub struct Genesis {
     pub budgets: Budgets,
 }
 
-/// Major versions of the protocol that a network may have.
+/// Major versions of the protocol that a network may have: those of slotmark-network, on which the simulator doesn't depend.
 pub(crate) const PROTOCOL_VERSIONS: RangeInclusive<u64> = 10..=11;
 
 /// That of profiles written before it could be stated.

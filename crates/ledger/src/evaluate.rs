@@ -17,6 +17,7 @@ use amaru_uplc::program::Program;
 use amaru_uplc::term::Term;
 use pallas_codec::minicbor::{self, Encoder};
 use pallas_primitives::PlutusData;
+use slotmark_network::shelley::VAN_ROSSEM;
 use slotmark_network::{Parameters, Units};
 use uplc::ast;
 use uplc::machine::Error;
@@ -24,8 +25,6 @@ use uplc::machine::cost_model::ExBudget as LaterBudget;
 
 use crate::phase_two::{STACK_PER_BYTE, ScriptEnd};
 
-/// The first protocol version whose scripts uplc runs.
-const FIRST_LATER: u64 = 11;
 /// Room that amaru-uplc begins with.
 const ARENA_BYTES: usize = 256 * 1_024;
 /// Memory units of a step of the machine.
@@ -42,27 +41,34 @@ pub(crate) fn evaluate(
     parameters: &Parameters,
 ) -> Option<(ScriptEnd, Units)> {
     let costs = parameters.cost_models[version as usize].as_ref()?;
-    let arguments: Vec<Vec<u8>> = arguments.iter().map(encoded).collect::<Option<_>>()?;
-    let major = parameters.shelley.protocol_version.major;
-    if major < FIRST_LATER {
-        earlier(version, script, &arguments, budget, costs, major)
-    } else {
-        later(version, script, &arguments, budget, costs, major)
-    }
+    let arguments = arguments.iter().map(encoded).collect::<Option<_>>()?;
+    let run = Run { version, script, arguments, budget, costs, major: parameters.shelley.protocol_version.major };
+    if run.major < VAN_ROSSEM { run.by_amaru() } else { run.by_uplc() }
+}
+
+/// One script as it is to be run.
+struct Run<'r> {
+    version: PlutusVersion,
+    script: &'r [u8],
+    /// Each as encoded.
+    arguments: Vec<Vec<u8>>,
+    budget: Units,
+    costs: &'r [i64],
+    major: u64,
 }
 
 /// Returns whether a script of a language, by its number in the ledger, can be read under a protocol version.
 pub fn reads_under(language: usize, script: &[u8], major: u64) -> bool {
     let Some(version) = [PlutusVersion::V1, PlutusVersion::V2, PlutusVersion::V3].into_iter().nth(language) else { return false };
     let reads =
-        || if major < FIRST_LATER { program(&Arena::new(), version, script, major).is_some() } else { later_program(script).is_some() };
+        || if major < VAN_ROSSEM { program(&Arena::new(), version, script, major).is_some() } else { later_program(script).is_some() };
     let stack = script.len() * STACK_PER_BYTE;
     stacker::maybe_grow(stack, stack, || catch_unwind(AssertUnwindSafe(reads)).unwrap_or(false))
 }
 
 /// Stack that running a script may need beside what reading it does.
 pub(crate) fn stack_bytes(budget: Units, parameters: &Parameters) -> usize {
-    match parameters.shelley.protocol_version.major < FIRST_LATER {
+    match parameters.shelley.protocol_version.major < VAN_ROSSEM {
         true => 0,
         false => usize::try_from((budget.memory / STEP_MEMORY).saturating_mul(STACK_PER_STEP)).unwrap_or(usize::MAX),
     }
@@ -79,62 +85,55 @@ fn program<'a>(arena: &'a Arena, version: PlutusVersion, script: &[u8], major: u
     flat::decode(arena, &flat_bytes, version, u32::try_from(major).ok()?).ok()
 }
 
-fn earlier(
-    version: PlutusVersion,
-    script: &[u8],
-    arguments: &[Vec<u8>],
-    budget: Units,
-    costs: &[i64],
-    major: u64,
-) -> Option<(ScriptEnd, Units)> {
-    let arena = Arena::from_bump(Bump::with_capacity(ARENA_BYTES));
-    let mut program = program(&arena, version, script, major)?;
-    for argument in arguments {
-        let data = MachineData::from_cbor(&arena, argument).ok()?;
-        program = program.apply(&arena, Term::data(&arena, data));
-    }
-    let result = program.eval_with_params(&arena, version, costs, ExBudget::new(whole(budget.memory), whole(budget.steps)));
-    let end = match &result.term {
-        Err(MachineError::OutOfExError(_)) => ScriptEnd::OverBudget,
-        Err(_) => ScriptEnd::Failure,
-        Ok(Term::Constant(Constant::Unit)) => ScriptEnd::Success,
-        Ok(_) if version == PlutusVersion::V3 => ScriptEnd::Failure,
-        Ok(_) => ScriptEnd::Success,
-    };
-    let used = result.info.consumed_budget;
-    Some((end, Units { memory: u64::try_from(used.mem).unwrap_or_default(), steps: u64::try_from(used.cpu).unwrap_or_default() }))
-}
-
 fn later_program(script: &[u8]) -> Option<ast::Program<ast::DeBruijn>> {
     ast::Program::from_cbor(script, &mut Vec::new()).ok()
 }
 
-fn later(
-    version: PlutusVersion,
-    script: &[u8],
-    arguments: &[Vec<u8>],
-    budget: Units,
-    costs: &[i64],
-    major: u64,
-) -> Option<(ScriptEnd, Units)> {
-    let language = match version {
-        PlutusVersion::V1 => uplc::Language::PlutusV1,
-        PlutusVersion::V2 => uplc::Language::PlutusV2,
-        PlutusVersion::V3 => uplc::Language::PlutusV3,
-    };
-    let mut program = ast::Program::<ast::NamedDeBruijn>::from(later_program(script)?);
-    for argument in arguments {
-        program = program.apply_data(uplc::plutus_data(argument).ok()?);
+impl Run<'_> {
+    fn by_amaru(&self) -> Option<(ScriptEnd, Units)> {
+        let arena = Arena::from_bump(Bump::with_capacity(ARENA_BYTES));
+        let mut program = program(&arena, self.version, self.script, self.major)?;
+        for argument in &self.arguments {
+            let data = MachineData::from_cbor(&arena, argument).ok()?;
+            program = program.apply(&arena, Term::data(&arena, data));
+        }
+        let budget = ExBudget::new(whole(self.budget.memory), whole(self.budget.steps));
+        let result = program.eval_with_params(&arena, self.version, self.costs, budget);
+        let end = match &result.term {
+            Err(MachineError::OutOfExError(_)) => ScriptEnd::OverBudget,
+            Err(_) => ScriptEnd::Failure,
+            Ok(Term::Constant(Constant::Unit)) => ScriptEnd::Success,
+            Ok(_) if self.version == PlutusVersion::V3 => ScriptEnd::Failure,
+            Ok(_) => ScriptEnd::Success,
+        };
+        let used = result.info.consumed_budget;
+        Some((end, units(used.mem, used.cpu)))
     }
-    let budget = LaterBudget { mem: whole(budget.memory), cpu: whole(budget.steps) };
-    let result = program.eval_as_with_protocol(&language, u16::try_from(major).ok()?, costs, Some(&budget));
-    let end = match &result.result {
-        Err(Error::OutOfExError(_)) => ScriptEnd::OverBudget,
-        _ if result.failed(false, &language) => ScriptEnd::Failure,
-        _ => ScriptEnd::Success,
-    };
-    let used = result.cost();
-    Some((end, Units { memory: u64::try_from(used.mem).unwrap_or_default(), steps: u64::try_from(used.cpu).unwrap_or_default() }))
+
+    fn by_uplc(&self) -> Option<(ScriptEnd, Units)> {
+        let language = match self.version {
+            PlutusVersion::V1 => uplc::Language::PlutusV1,
+            PlutusVersion::V2 => uplc::Language::PlutusV2,
+            PlutusVersion::V3 => uplc::Language::PlutusV3,
+        };
+        let mut program = ast::Program::<ast::NamedDeBruijn>::from(later_program(self.script)?);
+        for argument in &self.arguments {
+            program = program.apply_data(uplc::plutus_data(argument).ok()?);
+        }
+        let budget = LaterBudget { mem: whole(self.budget.memory), cpu: whole(self.budget.steps) };
+        let result = program.eval_as_with_protocol(&language, u16::try_from(self.major).ok()?, self.costs, Some(&budget));
+        let end = match &result.result {
+            Err(Error::OutOfExError(_)) => ScriptEnd::OverBudget,
+            _ if result.failed(false, &language) => ScriptEnd::Failure,
+            _ => ScriptEnd::Success,
+        };
+        let used = result.cost();
+        Some((end, units(used.mem, used.cpu)))
+    }
+}
+
+fn units(memory: i64, steps: i64) -> Units {
+    Units { memory: u64::try_from(memory).unwrap_or_default(), steps: u64::try_from(steps).unwrap_or_default() }
 }
 
 fn whole(units: u64) -> i64 {

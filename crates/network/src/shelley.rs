@@ -35,7 +35,9 @@ pub const PREVIEW_SECURITY_PARAMETER: u64 = 432;
 /// Slots a KES period on the public networks.
 pub const PUBLIC_KES_PERIOD_SLOTS: u64 = 129_600;
 /// Major versions of the protocol that forged networks can have: those of Conway in which governance is complete.
-pub const PROTOCOL_MAJORS: RangeInclusive<u64> = 10..=11;
+pub const PROTOCOL_MAJORS: RangeInclusive<u64> = 10..=VAN_ROSSEM;
+/// The major version of the protocol that added functions and their costs to Plutus.
+pub const VAN_ROSSEM: u64 = 11;
 /// Lovelace that can exist.
 pub const MAX_LOVELACE: u64 = 45_000_000_000_000_000;
 

@@ -49,17 +49,6 @@ impl Waiting {
         let (from, until) = self.interval;
         from.is_none_or(|from| from <= slot) && until.is_none_or(|until| slot < until)
     }
-
-    /// Makes its changes of these accounts, where it doesn't break a rule of them. Returns whether it could.
-    fn goes_on(&self, accounts: &mut Option<Accounts>) -> bool {
-        let Some(before) = accounts.as_ref().filter(|_| !self.moves.only_pays()) else { return true };
-        let mut behind = before.clone();
-        let fits = behind.apply(&self.moves) != Some(false);
-        if fits {
-            *accounts = Some(behind);
-        }
-        fits
-    }
 }
 
 /// The places of a transaction's parts.
@@ -216,7 +205,7 @@ impl Mempool {
         let new_pools = rules.stake.new_pools(moves.certificates());
         let pools: Vec<Hash28> = new_pools.into_iter().filter(|pool| !self.pools.contains(pool)).collect();
         let mut resolved = Resolved::of(&block, transaction, pools.len() as u64, find).map_err(|error| error.to_string())?;
-        let (fits, accounts) = self.try_on(&moves, rules.accounts);
+        let (fits, accounts) = apply(&moves, self.accounts.as_ref().or(rules.accounts));
         resolved.fits_accounts = fits;
         if resolved.all().any(|output| output.is_none()) {
             return Err("an input that is not an unspent output".into());
@@ -238,17 +227,6 @@ impl Mempool {
         Ok((waiting, accounts))
     }
 
-    /// Returns whether changes fit the accounts behind all that wait, None where that isn't known; and the accounts behind them, where they
-    /// change any.
-    fn try_on(&self, moves: &Moves, at_tip: Option<&Accounts>) -> (Option<bool>, Option<Accounts>) {
-        let Some(accounts) = self.accounts.as_ref().or(at_tip) else { return (None, None) };
-        if moves.only_pays() {
-            return (Some(true), None);
-        }
-        let mut accounts = accounts.clone();
-        (accounts.apply(moves), Some(accounts))
-    }
-
     fn find(&self, place: &Place, stake: &Stake) -> Option<EncodedOutput> {
         if self.spent.contains(place) {
             return None;
@@ -267,7 +245,7 @@ impl Mempool {
         let mut left = Vec::new();
         for waiting in before {
             let is_there = |place| self.find(place, rules.stake).is_some();
-            let (fits, accounts) = self.try_on(&waiting.moves, rules.accounts);
+            let (fits, accounts) = apply(&waiting.moves, self.accounts.as_ref().or(rules.accounts));
             if waiting.is_in_time(rules.environment.slot)
                 && waiting.spends.iter().chain(&waiting.refers).all(is_there)
                 && fits != Some(false)
@@ -287,14 +265,16 @@ impl Mempool {
         let (mut bytes, mut units) = (16, Units::default());
         let mut skipped: HashSet<Place> = HashSet::new();
         // Those of the slot, whose epoch may be a later one than the tip's: with other rewards, and without pools that retired.
-        let mut accounts = outlook.accounts.clone();
+        let mut accounts: Option<Accounts> = None;
         let limit = outlook.parameters.as_ref().map(|parameters| parameters.alonzo.max_block_units);
         for waiting in &self.waiting {
             let leads_nowhere = waiting.spends.iter().chain(&waiting.refers).any(|place| skipped.contains(place));
-            if !waiting.is_in_time(slot) || leads_nowhere || !waiting.goes_on(&mut accounts) {
+            let (fits, behind) = apply(&waiting.moves, accounts.as_ref().or(outlook.accounts.as_ref()));
+            if !waiting.is_in_time(slot) || leads_nowhere || fits == Some(false) {
                 skipped.extend(waiting.makes.iter().map(|(place, _)| *place));
                 continue;
             }
+            accounts = behind.or(accounts);
             let sum = units.plus(waiting.units);
             let size = waiting.bytes.len() as u64 + 3;
             if bytes + size > outlook.max_body_bytes || limit.is_some_and(|limit| !sum.within(limit)) {
@@ -328,6 +308,16 @@ impl Parts {
         let none = Cbor::new(&bytes[auxiliary.clone()]).datatype().ok()? == Type::Null;
         Some(Self { body, witnesses, valid, auxiliary: if none { 0..0 } else { auxiliary } })
     }
+}
+
+/// Returns whether a transaction's changes fit these accounts, None where that isn't known; and the accounts behind it, where it changes any.
+fn apply(moves: &Moves, accounts: Option<&Accounts>) -> (Option<bool>, Option<Accounts>) {
+    let Some(accounts) = accounts else { return (None, None) };
+    if moves.only_pays() {
+        return (Some(true), None);
+    }
+    let mut behind = accounts.clone();
+    (behind.apply(moves), Some(behind))
 }
 
 /// A transaction's id; the hash of all its bytes where it can't be read.

@@ -204,14 +204,15 @@ impl Stake {
         }
     }
 
-    /// Keeps track of changes from here on.
-    pub(crate) fn begin_changes(&mut self) {
+    /// Keeps track of changes from here on; gives what [`Stake::end_changes`] completes.
+    pub(crate) fn begin_changes(&mut self) -> Changes {
         self.holdings.begin_journal();
+        Changes { holdings: Journal::default(), accounts: self.accounts.clone() }
     }
 
-    /// Takes the changes since [`Stake::begin_changes`], before which accounts were `accounts`, and ends the record.
-    pub(crate) fn take_changes(&mut self, accounts: Option<Box<Accounts>>) -> Changes {
-        Changes { holdings: self.holdings.take_journal(), accounts }
+    /// Ends the record of changes.
+    pub(crate) fn end_changes(&mut self, begun: Changes) -> Changes {
+        Changes { holdings: self.holdings.take_journal(), ..begun }
     }
 
     /// Takes back what these changes are, the last that are still in it. `before` is the rest, as [`Stake::without_outputs`] gave it.

@@ -247,12 +247,9 @@ impl ChainState {
         block: Option<&Block<'_, '_>>,
     ) -> (Result<Step, DecodeError>, Undo) {
         let before = self.of_headers();
-        let accounts = self.stake().and_then(Stake::accounts).cloned().map(Box::new);
-        if let Some(stake) = self.stake_mut() {
-            stake.begin_changes();
-        }
+        let begun = self.stake_mut().map(Stake::begin_changes).unwrap_or_default();
         let step = self.step(header, body_bytes, block);
-        let changes = self.stake_mut().map(|stake| stake.take_changes(accounts)).unwrap_or_default();
+        let changes = self.stake_mut().map(|stake| stake.end_changes(begun)).unwrap_or_default();
         (step, Undo { before, changes })
     }
 

@@ -141,3 +141,15 @@ impl Profile {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use slotmark_network::shelley::PROTOCOL_MAJORS;
+
+    use super::PROTOCOL_VERSIONS;
+
+    #[test]
+    fn versions_of_the_protocol_are_those_of_forged_networks() {
+        assert_eq!(PROTOCOL_VERSIONS, PROTOCOL_MAJORS);
+    }
+}

@@ -159,9 +159,9 @@ proptest! {
             for stake in &mut stakes {
                 (epoch, places) = (epoch_before, known.clone());
                 let outline = stake.without_outputs();
-                stake.begin_changes();
+                let begun = stake.begin_changes();
                 (100 * number..).zip(steps).for_each(|(number, step)| apply(stake, step, number, &mut epoch, &mut places));
-                undo.push((outline, stake.take_changes(None)));
+                undo.push((outline, stake.end_changes(begun)));
             }
             prop_assert_eq!(facts(&stakes[0], &places), facts(&stakes[1], &places));
             undos.push((undo, epoch_before, known, before));
@@ -224,9 +224,9 @@ proptest! {
             for stake in &mut stakes {
                 (epoch, places) = (epoch_before, known.clone());
                 let outline = stake.without_outputs();
-                stake.begin_changes();
+                let begun = stake.begin_changes();
                 (100 * number..).zip(steps).for_each(|(number, step)| apply(stake, step, number, &mut epoch, &mut places));
-                undo.push((outline, stake.take_changes(None)));
+                undo.push((outline, stake.end_changes(begun)));
             }
             prop_assert_eq!(facts(&stakes[0], &places), facts(&stakes[1], &places));
             undos.push_back((undo, epoch_before, known));

@@ -2,14 +2,11 @@
 
 use std::sync::LazyLock;
 
-use slotmark_network::shelley::{self, ProtocolVersion};
+use slotmark_network::shelley::{self, ProtocolVersion, VAN_ROSSEM};
 use slotmark_network::{
     PLUTUS_V1_COST_MODEL, PLUTUS_V2_COST_MODEL, PLUTUS_V3_COST_MODEL, PLUTUS_V3_PLOMIN_COST_MODEL, PLUTUS_V3_VAN_ROSSEM_COST_MODEL,
     Parameters, STATED,
 };
-
-/// The major version of the protocol that added functions and their costs to Plutus.
-pub(crate) const VAN_ROSSEM: u64 = 11;
 
 /// A version of Plutus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

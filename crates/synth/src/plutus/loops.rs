@@ -1,11 +1,10 @@
 //! Scripts of ours that repeat one thing as often as their redeemer states: what the published benchmarks run, in code of our own.
 
 use slotmark_chain::CborBuffer;
-use slotmark_network::shelley;
+use slotmark_network::shelley::{self, VAN_ROSSEM};
 
 use super::evaluate::probe;
 use super::flat::{self, Builtin, ItemType, Term};
-use super::language::VAN_ROSSEM;
 use super::{Budget, Language, Script};
 use crate::error::SynthError;
 

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
-use slotmark_network::{STATED, shelley};
+use slotmark_network::STATED;
+use slotmark_network::shelley::{self, VAN_ROSSEM};
 use slotmark_praos::envelope::Envelope;
 
-use super::language::{V3Costs, VAN_ROSSEM};
+use super::language::V3Costs;
 use super::{Budget, Language, LaterCosts, Loop, data, evaluate};
 use crate::address::Hash28;
 use crate::error::SynthError;

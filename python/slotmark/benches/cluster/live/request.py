@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -11,9 +11,6 @@ from slotmark.benches.cluster.live.nodes import resolve_node
 from slotmark.errors import ArgumentError
 from slotmark.options import Option, duration_s, memory_bytes
 from slotmark.places import Place, Url, place
-
-if TYPE_CHECKING:
-    pass
 
 Network = Literal["wan", "loopback"]
 """The network between hosts: emulated, or the loopback device without delays."""

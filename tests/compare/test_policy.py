@@ -160,7 +160,8 @@ def test_two_sessions_hold_but_do_not_ship(run: Callable[..., Run]) -> None:
     base = run("base")
     apart, slow = run("apart", session="s2"), run("slow apart", 0.8, session="s2")
     assert (
-        line(compare([base, apart])) == "RUN AGAIN apart: not worse here, but there are not enough runs to generalise"
+        line(compare([base, apart]))
+        == "RUN AGAIN apart: not worse here, but these are too few runs for a verdict on the build"
     )
     assert line(compare([base, slow])).startswith("HOLD")
     assert line(compare([base, apart], policy=Policy(conditional=Conditional.COUNT))).startswith("SHIP")

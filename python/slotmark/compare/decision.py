@@ -180,7 +180,7 @@ def _of_row(
             else _needed(found, row.metric, difference, margin),
         )
     if conditional and may != Conditional.COUNT:
-        reason = "not worse in these runs; not enough runs to generalise"
+        reason = "not worse in these runs; too few runs for a verdict on the build"
         return msgspec.structs.replace(
             _cause(row.metric, row.part, row.quantity, name, "run again", reason),
             needed=_enough_runs(row, difference.basis),
@@ -286,7 +286,7 @@ def _why_open(metric: Metric, difference: Difference, margin: float) -> str:
     if bounds is None or difference.p_adjusted is None:
         return difference.reason
     if difference.verdict == Verdict.WORSE:
-        return "worse in these runs; not enough runs to generalise"
+        return "worse in these runs; too few runs for a verdict on the build"
     worst = percent_change(bounds.high if metric.better == "lower" else 1 / bounds.high)
     return (
         f"may be worse by more than the margin of {percent(margin)}: up to {worst} % by the {percent(BOUNDS)} interval"
@@ -418,7 +418,7 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
         names = list(dict.fromkeys(cause.title for cause in unclear))
         parts.append(f"no verdict on {listed(few(names, NAMED))}")
     elif not warnings and not alone:
-        parts.append("not worse here, but there are not enough runs to generalise")
+        parts.append("not worse here, but these are too few runs for a verdict on the build")
     return "; ".join([*parts, *warned, *([more] if more else [])])
 
 

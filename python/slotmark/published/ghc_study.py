@@ -264,7 +264,7 @@ def _pairs(
                 rows,
                 labels=1,
                 notes=[
-                    f"p-values, Holm-adjusted; of these rows alone. {of}: they don't generalise beyond these processes."
+                    f"p-values, Holm-adjusted; of these rows alone. {of}: they hold for these processes and not for the builds."
                 ],
             )
         )

@@ -274,7 +274,7 @@ class _Costs:
         found = hierarchical(total_ratio(base, changed), confidence=CONFIDENCE)
         if found.effective < LEAST_EFFECTIVE < base.shape[1]:
             raise ComparisonError(
-                f"{self._path}: of '{metric.name}', changes of neighbouring blocks are so strongly correlated that {base.shape[1]:,} count as "
+                f"{self._path}: of '{metric.name}', neighbouring blocks change together, so {base.shape[1]:,} count as "
                 f"{brief(found.effective)} independent ones, and {LEAST_EFFECTIVE} are needed. Replay a longer stretch."
             )
         return Factor(

@@ -239,12 +239,12 @@ def _out_of_turns(order: str) -> str:
 def _too_few(processes: int, blocks: int, effective: float) -> str:
     """Returns why processes or blocks are too few for a verdict, in words; empty where they aren't."""
     if processes == 1:
-        return "one process on a side is not enough to generalise to the build; record at least 5"
+        return "one process on a side is too few for a verdict on the build; record at least 5"
     if processes < ENOUGH_RUNS:
         return f"{processes} processes on a side agree too often by chance; record at least 5"
     if effective < LEAST_EFFECTIVE < blocks:
         return (
-            f"no verdict possible: changes of neighbouring blocks are so strongly correlated that {blocks:,} count as {brief(effective)} independent ones, and "
+            f"no verdict possible: neighbouring blocks change together, so {blocks:,} count as {brief(effective)} independent ones, and "
             f"{LEAST_EFFECTIVE} are needed"
         )
     return ""

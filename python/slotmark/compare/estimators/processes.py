@@ -55,7 +55,7 @@ def _measured(task: Task, metric: Metric, ours: np.ndarray, theirs: np.ndarray) 
     found = mean_difference(sides[0], sides[1], confidence=task.how.confidence)
     if found is None or fewest < 2:
         settled = Judgement(
-            Verdict.INCONCLUSIVE, "one process on a side is not enough to generalise to the build; record at least 5"
+            Verdict.INCONCLUSIVE, "one process on a side is too few for a verdict on the build; record at least 5"
         )
         return Measured(ratio=None, paired=False, shown=shown, settled=settled)
     delta, base = found.delta, float(ours.mean())

@@ -107,6 +107,36 @@ def test_a_star_has_its_hub(tmp_path: Path) -> None:
     assert [root["accessPoints"] for root in other["localRoots"]] == [[{"address": "198.18.0.1", "port": 30000}]]
 
 
+def test_no_host_follows_an_edge_host(tmp_path: Path) -> None:
+    place, settings = tmp_path / "bed", [word for setting in SMALL for word in ("--set", setting)]
+    sizes = ("--hosts", "6", "--set", "pools=3", "--set", "edge_hosts=2")
+    made = slotmark("cluster", "create", "value-only-5", *sizes, "-o", place, *settings)
+    assert made.returncode == 0, made.stderr
+    assert "6 hosts, 3 pools, 2 edge hosts, " in made.stderr
+    assert check_bed(place) == []
+    bed = read_bed(place)
+    assert [(host.pool is not None, host.edge) for host in bed.hosts] == [(True, False)] * 3 + [
+        (False, False),
+        (False, True),
+        (False, True),
+    ]
+    points = [
+        {point["port"] for root in json.loads(text)["localRoots"] for point in root["accessPoints"]}
+        for text in ((place / host.name / "topology.json").read_text() for host in bed.hosts)
+    ]
+    assert all(points)
+    assert set().union(*points) == {30000, 30001, 30002, 30003}
+    specs = json.loads((place / "node-specs.json").read_text())
+    assert [specs[host.name]["kind"] for host in bed.hosts] == ["pool", "pool", "pool", "relay", "edge", "edge"]
+    facts = simulate(load_profile(place / "profile.toml", ["run.slots=20"]), 1, tmp_path / "run", quietly)
+    assert facts.hosts == 6
+    assert (tmp_path / "run" / "topology.json").read_bytes() == (place / "topology.json").read_bytes()
+    all_hosts = (tmp_path / "more", *settings, "--set", "edge_hosts=1")
+    refused = slotmark("cluster", "create", "value-only-5", "-o", *all_hosts)
+    assert refused.returncode == 2
+    assert "as many as there are hosts without a pool, 0, at the most" in refused.stderr.splitlines()[-1]
+
+
 def test_fewer_hosts_keep_the_stake_of_the_first_pools(tmp_path: Path) -> None:
     settings = [*SMALL, "network.stake=[1.0, 2.0, 3.0, 4.0, 5.0]"]
     bed = create_bed("value-only-5", tmp_path / "bed", quietly, hosts=2, settings=settings)

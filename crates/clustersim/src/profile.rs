@@ -154,6 +154,9 @@ pub struct Network {
     pub hosts: u32,
     /// Number of them that forge, from host 0 on; the others only follow.
     pub pools: u32,
+    /// Number of them that no host follows, as nodes of wallets' users; the last ones.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub edge_hosts: u32,
     /// Stake of each pool in any unit; equal where this is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stake: Vec<f64>,
@@ -427,6 +430,13 @@ pub struct Published {
 
 fn is_none(number: &u32) -> bool {
     *number == 0
+}
+
+impl Network {
+    /// Returns whether a host is one that no other follows.
+    pub fn is_edge(&self, host: u32) -> bool {
+        host >= self.hosts.saturating_sub(self.edge_hosts)
+    }
 }
 
 impl Profile {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::draws::{Draws, Purpose};
 use crate::error::SimulationError;
-use crate::profile::{Profile, TopologyRule};
+use crate::profile::{Network, Profile, TopologyRule};
 
 /// A host of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Topology {
     pub fn of(profile: &Profile, seed: u64) -> Result<Self, SimulationError> {
         let network = &profile.network;
         if let TopologyRule::File { path } = &network.topology {
-            return Self::from_file(path, network.hosts);
+            return Self::from_file(path, network);
         }
         let regions = &network.regions;
         let hosts: Vec<Host> = (0..network.hosts)
@@ -78,6 +78,7 @@ impl Topology {
             TopologyRule::Edges { edges } => edges.iter().copied().collect(),
             TopologyRule::File { .. } => BTreeSet::new(),
         };
+        let pairs = without_edges_followed(network, pairs)?;
         let mut links = Vec::with_capacity(pairs.len());
         for (follower, producer) in pairs {
             if follower == producer || follower >= network.hosts || producer >= network.hosts {
@@ -102,7 +103,8 @@ impl Topology {
         Ok(Self { hosts, links })
     }
 
-    fn from_file(path: &str, expected: u32) -> Result<Self, SimulationError> {
+    fn from_file(path: &str, network: &Network) -> Result<Self, SimulationError> {
+        let expected = network.hosts;
         let wanted = r#"expected JSON like {"nodes":[{"nodeId":0,"name":"node-0","producers":{"node-1":45.1}}]}, one-way latencies in ms"#;
         let text = std::fs::read_to_string(path)
             .map_err(|error| SimulationError::topology(path, format!("can't be read ({error}); {wanted}.")))?;
@@ -124,6 +126,9 @@ impl Topology {
                     return Err(SimulationError::topology(path, message));
                 };
                 let latency_ns = (one_way_ms.max(0.0) * 1e6 + 0.5) as u64;
+                if network.is_edge(producer.node_id) {
+                    return Err(followed(network, path, node.node_id, producer.node_id));
+                }
                 links.push(Link { producer: producer.node_id, follower: node.node_id, latency_ns });
             }
         }
@@ -131,6 +136,36 @@ impl Topology {
         let host = |node: &FileNode| Host { name: format!("node-{}", node.node_id), region: node.cluster_name.clone(), clock_ahead_ns: 0 };
         Ok(Self { hosts: file.nodes.iter().map(host).collect(), links })
     }
+}
+
+/// The pairs of a rule but for those in which a host follows an edge host. Pairs that a profile lists are all meant: there one is an error.
+fn without_edges_followed(network: &Network, pairs: BTreeSet<(u32, u32)>) -> Result<BTreeSet<(u32, u32)>, SimulationError> {
+    if network.edge_hosts == 0 {
+        return Ok(pairs);
+    }
+    let (kept, followed_edges): (BTreeSet<_>, BTreeSet<_>) = pairs.into_iter().partition(|(_, producer)| !network.is_edge(*producer));
+    if let (TopologyRule::Edges { .. }, Some((follower, producer))) = (&network.topology, followed_edges.first()) {
+        return Err(followed(network, "edges", *follower, *producer));
+    }
+    let inner = network.hosts - network.edge_hosts;
+    let between: BTreeSet<(u32, u32)> = kept.iter().filter(|(follower, _)| *follower < inner).copied().collect();
+    let alone = (inner..network.hosts).find(|edge| !kept.iter().any(|(follower, _)| follower == edge));
+    let lost = match alone {
+        Some(edge) => format!("node-{edge} would follow nobody"),
+        None if !connected(inner, &between) => "the other hosts would fall apart".to_owned(),
+        None => return Ok(kept),
+    };
+    let message = format!("{lost}: no host follows the last {}, network.edge_hosts; set fewer, or another rule.", network.edge_hosts);
+    Err(SimulationError::topology("edge_hosts", message))
+}
+
+/// The error of a profile or file in which a host follows an edge host.
+fn followed(network: &Network, place: &str, follower: u32, edge: u32) -> SimulationError {
+    let message = format!(
+        "node-{follower} follows node-{edge}, which is one of the last {}, network.edge_hosts, and no host follows those; take it out, or set fewer.",
+        network.edge_hosts
+    );
+    SimulationError::topology(place, message)
 }
 
 /// Follower and producer pairs of the benchmark's topology: 6 a host with three regions.

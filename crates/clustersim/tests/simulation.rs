@@ -304,6 +304,7 @@ fn a_profile_that_makes_no_sense_is_refused_with_what_to_do() {
         ("mean=33ms", "write more"),
         ("no_such=1", "no_such"),
         ("pools=53", "no more pools"),
+        ("edge_hosts=1", "hosts without a pool, 0"),
         ("network.loss=1.5", "network.loss"),
         ("nonsense", "key=value"),
         (r#"fault=[{kind="host-down", host=52, from=1, until=2}]"#, "host 52"),
@@ -366,6 +367,48 @@ fn a_cut_of_no_link_and_a_topology_that_cannot_be_read_are_refused() {
     assert!(cut.contains("between hosts 0 and 2"), "{cut}");
     let missing = refused(&[r#"network.topology={kind="file", path="no-such.json"}"#]);
     assert!(missing.contains("no-such.json") && missing.contains("nodeId"), "{missing}");
+}
+
+#[test]
+fn no_host_follows_an_edge_host_and_it_has_every_block() {
+    let of = |settings: &[&str]| value_only(&with(&[&["hosts=9", "pools=5", "run.slots=1500"], settings]));
+    let pairs = |profile: &Profile| -> HashSet<(u32, u32)> {
+        let links = Topology::of(profile, 1).unwrap().links;
+        links.iter().map(|link| (link.follower, link.producer)).collect()
+    };
+    let profile = of(&["edge_hosts=2"]);
+    let all = pairs(&of(&[]));
+    assert!(all.iter().any(|(_, producer)| *producer > 6), "the rule alone has links to the last two");
+    assert_eq!(pairs(&profile), all.into_iter().filter(|(_, producer)| *producer < 7).collect());
+    let Outcome { truth, sinks, .. } = simulated(&profile, 1);
+    assert!(truth.chain().len() > 30);
+    for block in truth.chain().into_iter().filter(|block| truth.blocks[*block as usize].slot < 1490) {
+        assert!(truth.observation(8, block).adopted_ns != NEVER && truth.observation(7, block).adopted_ns != NEVER, "block {block}");
+    }
+    let sends = |host: usize| sinks[host].0.iter().any(|(_, event)| matches!(event, Event::SendingHeader { .. } | Event::SendBlock { .. }));
+    assert_eq!((0..9).filter(|host| sends(*host)).collect::<Vec<_>>(), (0..7).collect::<Vec<_>>());
+}
+
+#[test]
+fn edge_hosts_that_a_profile_contradicts_or_that_nothing_reaches_are_refused() {
+    let refused = |settings: &[&str]| {
+        let profile = value_only(&with(&[&["hosts=6", "pools=3"], settings]));
+        Topology::of(&profile, 1).unwrap_err().to_string()
+    };
+    let line = refused(&["edge_hosts=2", r#"network.topology={kind="line"}"#]);
+    assert!(line.contains("node-5 would follow nobody"), "{line}");
+    let pairs = "[[0,1],[1,0],[1,3],[3,1],[2,4],[4,2],[3,0],[4,3],[5,0]]";
+    let apart = refused(&["edge_hosts=3", r#"network.topology={kind="edges", edges=[[0,1],[1,0],[3,1],[4,2],[5,0]]}"#]);
+    assert!(apart.contains("the other hosts would fall apart"), "{apart}");
+    let followed = refused(&["edge_hosts=2", &format!(r#"network.topology={{kind="edges", edges={pairs}}}"#)]);
+    assert!(followed.contains("node-2 follows node-4") && followed.contains("network.edge_hosts"), "{followed}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("topology.json");
+    let node = |number: u32, producer: u32| format!(r#"{{"nodeId":{number},"name":"n{number}","producers":{{"n{producer}":1.5}}}}"#);
+    let nodes: Vec<String> = (0..6).map(|number| node(number, (number + 1) % 6)).collect();
+    std::fs::write(&file, format!(r#"{{"nodes":[{}]}}"#, nodes.join(","))).unwrap();
+    let named = refused(&["edge_hosts=1", &format!(r#"network.topology={{kind="file", path="{}"}}"#, file.display())]);
+    assert!(named.contains("node-4 follows node-5") && named.contains("topology.json"), "{named}");
 }
 
 #[test]

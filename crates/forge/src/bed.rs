@@ -105,7 +105,8 @@ fn bed(profile: &Profile, topology: &Topology, seed: u64, live: Live, changed: B
         .map_err(|_| SynthError::Refused(format!("genesis.network_magic is {}: expected {} at most.", genesis.network_magic, u32::MAX)))?;
     let hosts = (0..).zip(&topology.hosts).map(|(number, host)| {
         let stake = network.stake.get(number as usize).copied().unwrap_or(1.0);
-        BedHost::new(number, host.region.clone(), (number < network.pools).then_some(stake))
+        let new = BedHost::new(number, host.region.clone(), (number < network.pools).then_some(stake));
+        BedHost { edge: network.is_edge(number), ..new }
     });
     let links = topology.links.iter();
     Ok(Bed {

@@ -71,6 +71,34 @@ fn the_same_seed_gives_the_same_files_and_another_one_other_keys() {
     }
 }
 
+/// The bed in which no host follows the last one.
+fn with_an_edge() -> Bed {
+    let mut bed = bed();
+    bed.hosts[3].edge = true;
+    bed.links.retain(|link| link.producer != 3);
+    bed
+}
+
+#[test]
+fn an_edge_host_follows_others_and_nothing_else_is_expected_of_it() {
+    let folder = written(&with_an_edge());
+    assert_eq!(check(folder.path()).expect("a bed"), []);
+    assert_eq!(Bed::read(folder.path()).expect("a bed"), with_an_edge());
+    let specs = json(&folder.path().join("node-specs.json"));
+    let kinds: Vec<&Value> = (0..4).map(|number| &specs[format!("node-{number}")]["kind"]).collect();
+    assert_eq!(kinds, ["pool", "pool", "pool", "edge"]);
+    let found = |folder: &Path| -> Vec<(String, String)> {
+        check(folder).expect("a bed").into_iter().map(|fault| (fault.file, fault.what)).collect()
+    };
+    let at_node_0 = |what: &str| vec![("node-0/topology.json".to_owned(), what.to_owned())];
+    let mut relay = with_an_edge();
+    relay.hosts[3].edge = false;
+    assert_eq!(found(written(&relay).path()), at_node_0("blocks have no way from node-3 to it over the hosts that it follows"));
+    let followed = bed();
+    edit(folder.path(), "node-0/topology.json", |topology| *topology = followed.topology(0, Addresses::OwnNetworks));
+    assert_eq!(found(folder.path()), at_node_0("follows node-3, an edge host"));
+}
+
 #[test]
 fn nothing_is_wrong_with_a_new_bed() {
     let folder = written(&bed());

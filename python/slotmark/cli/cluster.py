@@ -44,10 +44,11 @@ def create(
             hosts=hosts,
             settings=settings,
         )
-    pools = sum(host.pool is not None for host in bed.hosts)
+    pools, edges = sum(host.pool is not None for host in bed.hosts), sum(host.edge for host in bed.hosts)
+    kinds = f"{pools:,} pools" + (f", {edges:,} edge hosts" if edges else "")
     genesis = bed.genesis
     talk.remark(
-        f"{out}: {len(bed.hosts):,} hosts, {pools:,} pools, {len(bed.links):,} links; in the genesis {genesis.delegators:,} "
+        f"{out}: {len(bed.hosts):,} hosts, {kinds}, {len(bed.links):,} links; in the genesis {genesis.delegators:,} "
         f"delegators, {genesis.utxo_entries:,} UTxO entries, {genesis.dreps:,} DReps, {genesis.funds:,} funds of the workload"
     )
     if genesis.first_slot:

@@ -49,7 +49,9 @@ def run(
     if session.rounds:
         _run_in_turns(session, reach, noted)
         return
-    request = msgspec.structs.replace(session.each, node=next(iter(session.in_turns.values()), ""), relay=session.relay)
+    request = msgspec.structs.replace(
+        session.each, node=next(iter(session.in_turns.values()), ""), of_role=session.of_role
+    )
     with _progress() as show:
         live = run_live(request, show, talk.remark, reach=reach, noted=noted)
     ingested = live.ingested
@@ -69,9 +71,9 @@ def _run_in_turns(session: Session, reach: "Reach | None", noted: "Sequence[warn
 
     mixed, out = session.mixed, session.each.out
     nodes = session.nodes if mixed else session.in_turns
-    if len(nodes) < 2 or (mixed and len(nodes) > 2):
+    if len(nodes) < 2 or (mixed and (len(nodes) > 2 or not session.in_turns)):
         raise ArgumentError(
-            f"{'--mixed' if mixed else '--rounds'}: expected two --node{'' if mixed else ' or more'}, with names: --node a='…' --node b='…'."
+            f"{'--mixed' if mixed else '--rounds'}: expected two --node{', one of them without a role' if mixed else ' or more'}, with names: --node a='…' --node b='…'."
         )
     if mixed and session.rounds % 2:
         raise ArgumentError(

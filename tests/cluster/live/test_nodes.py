@@ -92,9 +92,9 @@ def test_dugite_only_follows() -> None:
     words = node.command(host_places(RELAY, RELAY.host_addr, 42), producer=False)
     assert words[:2] == ["dugite-node", "run"]
     assert words[words.index("--metrics-port") + 1] == "32002"
-    assert node.recipe.roles == ("relay",)
+    assert node.recipe.roles == shipped("amaru").recipe.roles == ("relay", "edge")
     for other in ("slotmark", "cardano-node", "dingo"):
-        assert shipped(other).recipe.roles == ("producer", "relay")
+        assert shipped(other).recipe.roles == ("producer", "relay", "edge")
 
 
 def test_amaru_is_told_whom_it_follows_and_begins_with_what_was_prepared() -> None:
@@ -105,7 +105,7 @@ def test_amaru_is_told_whom_it_follows_and_begins_with_what_was_prepared() -> No
     assert words[words.index("--ledger-dir") + 1] == "db/ledger"
     assert node.database(places, has_past=True) == {"ledger": "../prepared/ledger", "chain": "../prepared/chain"}
     assert node.preparation(places)[1:] == [sys.executable, "../past", "../genesis", "../prepared", "testnet_42"]
-    assert (node.recipe.roles, node.recipe.past_epochs) == (("relay",), 3)
+    assert (node.recipe.roles, node.recipe.past_epochs) == (("relay", "edge"), 3)
 
 
 @pytest.mark.parametrize("name", ["slotmark", "cardano-node"])
@@ -183,6 +183,8 @@ def test_any_command_gets_cardano_nodes_arguments(tmp_path: Path) -> None:
         ("command = ['true', '{nonsense}']", "there is no {nonsense}, only address, certificate,"),
         ("command = ['true']\nother = 1", "unknown field `other`"),
         ("command = []", "command is empty"),
+        ("command = ['true']\nroles = []", "roles is empty"),
+        ("command = ['true']\nroles = ['leaf']", "Invalid enum value 'leaf'"),
         ("command = ['true']\nready_text = 'x'", "ready_text goes with ready = 'log'"),
         ("command = ['/no/such/program']", "/no/such/program isn't there, or can't be run"),
         ("command = ['true']\nprepare = ['/no/such/program']", "/no/such/program isn't there, or can't be run"),

@@ -114,16 +114,18 @@ def test_two_nodes_share_a_cluster_and_swap_their_hosts(bed: Path, tmp_path: Pat
 
 def test_the_words_of_a_node_have_its_name_and_its_part(tmp_path: Path) -> None:
     node = str(stand_in_recipe(tmp_path, 1))
-    given = [node, f"old={node}=relay", f"new={node} --delay 3", f"last={node} --part=relay"]
+    given = [node, f"old={node}=relay", f"new={node} --delay 3", f"last={node} --part=relay", f"home={node}=edge"]
     assert named_nodes("--node", given) == {
         "stand-in": Named(node),
-        "old": Named(node, relay=True),
+        "old": Named(node, "relay"),
         "new": Named(f"{node} --delay 3"),
         "last": Named(f"{node} --part=relay"),
+        "home": Named(node, "edge"),
     }
-    assert named_nodes("--node", [f"{node} 3=relay"]) == {"stand-in": Named(f"{node} 3", relay=True)}
-    with pytest.raises(ArgumentError, match="two nodes for hosts without a pool"):
-        named_nodes("--node", [f"a={node}=relay", f"b={node}=relay"])
+    assert named_nodes("--node", [f"{node} 3=relay"]) == {"stand-in": Named(f"{node} 3", "relay")}
+    for role in ("relay", "edge"):
+        with pytest.raises(ArgumentError, match=f"two nodes with ={role}"):
+            named_nodes("--node", [f"a={node}={role}", f"b={node}={role}"])
 
 
 def test_a_node_for_hosts_without_a_pool(tmp_path: Path) -> None:
@@ -145,8 +147,8 @@ def test_a_node_for_hosts_without_a_pool(tmp_path: Path) -> None:
         assert made.returncode == 0, made.stderr
     bed, out = tmp_path / "bed", tmp_path / "runs"
     for given, said in (
-        (("--node", str(follower)), "node-0 has a pool, and follower is for hosts without one"),
-        (("--node", f"{node}=relay", "--node", f"{follower}=relay"), "two nodes for hosts without a pool"),
+        (("--node", str(follower)), "node-0 has a pool, and follower can only be relay (roles in its node.toml)"),
+        (("--node", f"{node}=relay", "--node", f"{follower}=relay"), "two nodes with =relay"),
     ):
         done = slotmark("cluster", "run", bed, *given, "-o", out, *OPTIONS)
         assert done.returncode == 2
@@ -154,7 +156,7 @@ def test_a_node_for_hosts_without_a_pool(tmp_path: Path) -> None:
     nodes = ("--node", node, "--node", f"{follower}=relay")
     none = slotmark("cluster", "run", tmp_path / "producers", *nodes, "-o", out, *OPTIONS)
     assert none.returncode == 2
-    assert "all hosts have a pool" in none.stderr.splitlines()[-1]
+    assert "and none is a relay. Make a bed with some: `cluster create … --set pools=1`" in none.stderr.splitlines()[-1]
     assert not out.exists()
     one = slotmark("cluster", "run", bed, *nodes, "-o", out / "one", *OPTIONS, *SEVERAL_BLOCKS)
     assert one.returncode == 0, one.stderr

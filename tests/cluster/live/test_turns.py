@@ -35,7 +35,7 @@ def test_rounds_and_time_are_usual_where_none_are_asked_for(tmp_path: Path) -> N
     both = {"a": Named("x"), "b": Named("y")}
     for nodes, mixed, rounds, expected in [
         ({}, False, 0, 0),
-        ({"a": Named("x"), "b": Named("y", relay=True)}, False, 0, 0),
+        ({"a": Named("x"), "b": Named("y", "relay")}, False, 0, 0),
         (both, False, 0, 4),
         (both, True, 0, 4),
         (both, False, 7, 7),

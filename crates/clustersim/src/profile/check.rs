@@ -24,6 +24,13 @@ impl Profile {
                 network.hosts, network.pools
             ));
         }
+        if network.edge_hosts > network.hosts - network.pools {
+            return Err(format!(
+                "network.edge_hosts = {}: expected as many as there are hosts without a pool, {}, at the most; set fewer, or fewer pools.",
+                network.edge_hosts,
+                network.hosts - network.pools
+            ));
+        }
         if network.hosts > 65_535 {
             return Err(format!("network.hosts = {}: expected 65535 at the most.", network.hosts));
         }

@@ -99,12 +99,12 @@ fn resolve(table: &mut Table, key: &str) -> Result<String, String> {
         (Some(exact), _) => Ok((*exact).clone()),
         (None, [only]) => Ok((*only).clone()),
         (None, []) => match key {
-            "fault" | "network.stake" => Ok(key.to_string()),
+            "fault" | "network.stake" | "network.edge_hosts" => Ok(key.to_string()),
             _ if key.starts_with("live.") => {
                 table.entry("live").or_insert_with(|| Value::Table(Table::new()));
                 Ok(key.to_string())
             }
-            "stake" => Ok("network.stake".to_string()),
+            "stake" | "edge_hosts" => Ok(format!("network.{key}")),
             _ => Err(format!("it has no parameter `{key}`; `slotmark simulate PROFILE --show` prints all.")),
         },
         (None, several) => {

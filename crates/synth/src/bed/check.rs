@@ -210,6 +210,9 @@ impl Check<'_> {
                         Some(other) if other.name == host.name => {
                             self.fault(&file, format!("{} follows itself", host.name), "remove this access point");
                         }
+                        Some(other) if other.edge => {
+                            self.fault(&file, format!("follows {}, an edge host", other.name), "remove this access point");
+                        }
                         Some(other) => {
                             links.insert((host.name.as_str(), other.name.as_str()));
                         }
@@ -228,10 +231,9 @@ impl Check<'_> {
         }
     }
 
-    /// Blocks of each host have a way to every other one.
+    /// Blocks have a way from each host to every other one; of an edge host only to it.
     fn connected(&mut self, links: &BTreeSet<(&str, &str)>) {
         let Some(first) = self.bed.hosts.first() else { return };
-        let names = self.bed.hosts.iter().map(|host| host.name.as_str());
         for forward in [true, false] {
             let mut seen = BTreeSet::from([first.name.as_str()]);
             let mut open = vec![first.name.as_str()];
@@ -243,7 +245,8 @@ impl Check<'_> {
                     }
                 }
             }
-            if let Some(other) = names.clone().find(|name| !seen.contains(name)) {
+            let mut wanted = self.bed.hosts.iter().filter(|host| forward || !host.edge).map(|host| host.name.as_str());
+            if let Some(other) = wanted.find(|name| !seen.contains(name)) {
                 let (from, to) = if forward { (first.name.as_str(), other) } else { (other, first.name.as_str()) };
                 let what = format!("blocks have no way from {from} to it over the hosts that it follows");
                 self.fault(format!("{to}/topology.json"), what, "let it follow more hosts");

@@ -128,6 +128,10 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 /// A host of a bed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BedHost {
@@ -143,6 +147,9 @@ pub struct BedHost {
     pub pool: Option<u32>,
     /// Stake of its pool, in any unit.
     pub stake: f64,
+    /// True for one that no host follows.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub edge: bool,
 }
 
 /// A connection over which one host follows another.
@@ -177,6 +184,7 @@ impl BedHost {
             port: FIRST_PORT.saturating_add(u16::try_from(number).unwrap_or(u16::MAX)),
             pool: stake.map(|_| number + 1),
             stake: stake.unwrap_or_default(),
+            edge: false,
         }
     }
 
@@ -438,8 +446,13 @@ impl GenesisRule {
 /// A host as the workbench describes it.
 fn spec(number: usize, host: &BedHost) -> Value {
     let pools = u32::from(host.pool.is_some());
+    let kind = match host.pool {
+        Some(_) => "pool",
+        None if host.edge => "edge",
+        None => "relay",
+    };
     json!({
-        "i": number, "kind": if pools == 1 { "pool" } else { "relay" }, "pools": pools, "name": host.name, "isProducer": pools == 1,
+        "i": number, "kind": kind, "pools": pools, "name": host.name, "isProducer": pools == 1,
         "host_addr": host.host_addr, "port": host.port, "region": host.region,
     })
 }

@@ -38,6 +38,7 @@ class Host(msgspec.Struct, frozen=True):
         port: On which port, in any network.
         pool: The number of its pool, from 1 on; None for one that only follows.
         stake: Stake of its pool, in any unit.
+        edge: Whether no host follows it.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Host(msgspec.Struct, frozen=True):
     port: int
     pool: int | None
     stake: float
+    edge: bool = False
 
 
 class Link(msgspec.Struct, frozen=True):

@@ -202,11 +202,12 @@ class Cluster:
         return [name for name, host in self._hosts.items() if not host.ended]
 
     def _ask_all(self) -> None:
-        """Asks all nodes for a handshake, as other nodes do. TargetError where one doesn't listen, or is of another network."""
-        places = {name: self.places[name] for name in self._running}
+        """Asks all nodes that others follow for a handshake, as those do. TargetError where one doesn't listen, or is of another network."""
+        followed = {host.name for host in self._bed.hosts if not host.edge}
+        places = {name: self.places[name] for name in self._running if name in followed}
         self._machines.call(self._first, Part.ask, places, min(LIMIT_S, self._request.ready_within_s / 2))
         self._until(
-            lambda: "asking all hosts for a handshake",
+            lambda: "asking hosts for a handshake",
             lambda: self._asked,
             lambda: "it isn't known whether nodes listen",
             LIMIT_S,

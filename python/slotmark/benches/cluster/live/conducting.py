@@ -251,7 +251,7 @@ def _measured_here(
     tables = {**_of_machines(sampled), **own.tables}
     if (
         request.sides
-        or request.relay
+        or request.of_role
         or hosts_file(request).is_file()
         or any(one.limits for one in site.placed.values())
     ):

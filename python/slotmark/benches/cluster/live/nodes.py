@@ -45,8 +45,8 @@ PEER = "peer"
 _STATED_WITHIN_S = 10
 """Time that a program has to state its version."""
 
-Role = Literal["producer", "relay"]
-"""The part of a host in a bed: with a pool, or without."""
+Role = Literal["producer", "relay", "edge"]
+"""The part of a host in a bed: with a pool; without; without and followed by no host."""
 
 
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,7 +79,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     producer: list[str] = []
     environment: dict[str, str] = {}
     producer_environment: dict[str, str] = {}
-    roles: tuple[Role, ...] = ("producer", "relay")
+    roles: tuple[Role, ...] = ("producer", "relay", "edge")
     backends: dict[str, dict[str, Any]] = {}
     database: dict[str, str] = {}
     past_epochs: int = 0

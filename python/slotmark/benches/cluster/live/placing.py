@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from slotmark.benches.cluster.bed import Bed, Host
 from slotmark.benches.cluster.live.memory import memory_left
-from slotmark.benches.cluster.live.nodes import Node, resolve_node
+from slotmark.benches.cluster.live.nodes import Node, Role, resolve_node
 from slotmark.benches.cluster.live.request import LEAST_BYTES, LEAST_CPUS, Request
 from slotmark.engine.hosts import ALL, Wanted, entries
 from slotmark.errors import ArgumentError, BedError, TargetError, did_you_mean
@@ -31,6 +31,7 @@ SCHEMA = pa.schema(
     [
         ("host", pa.string()),
         ("name", pa.string()),
+        ("role", pa.string()),
         ("node", pa.string()),
         ("backend", pa.string()),
         ("memory_bytes", pa.int64()),
@@ -47,6 +48,7 @@ class Placed(msgspec.Struct, frozen=True):
 
     Attributes:
         name: What it is called in the session: a side of a mixed cluster, else the node's name.
+        role: The host's.
         given: The node and its arguments as they were named.
         node: The node.
         settings: What changes in the host's configuration.
@@ -56,6 +58,7 @@ class Placed(msgspec.Struct, frozen=True):
     """
 
     name: str
+    role: Role
     given: str
     node: Node
     settings: Mapping[str, Any]
@@ -77,7 +80,7 @@ class Asked(msgspec.Struct, frozen=True):
         given: The node of ``--node``, or of the host's side; empty where none is named.
         side: The side of a mixed cluster; empty in others.
         where: What errors name.
-        producer: Whether the host has a pool.
+        role: The host's.
         genesis: What the bed's profile says of its genesis.
         past_epochs: Epochs that have ended when a run of the bed begins.
     """
@@ -86,7 +89,7 @@ class Asked(msgspec.Struct, frozen=True):
     given: str
     side: str
     where: str
-    producer: bool
+    role: Role
     genesis: Mapping[str, Any]
     past_epochs: int
 
@@ -101,14 +104,14 @@ def asked(request: Request, bed: Bed) -> dict[str, Asked]:
     file = hosts_file(request)
     choices = _choices(file, bed) if file.is_file() or request.hosts else {}
     every = choices.get(ALL, Wanted()).over(Wanted(memory=request.memory, cpus=request.cpus))
-    if request.relay:
-        hosts_without_pool(bed, request.bed)
+    for role in request.of_role:
+        hosts_as(role, bed, request.bed)
     found = {}
     for host in bed.hosts:
         own = choices.get(host.name, Wanted()).over(every)
         side = request.sides.get(host.name, "")
-        relay = request.relay if host.pool is None else ""
-        given = request.nodes[side] if side else relay or request.node
+        role = role_of(host)
+        given = request.nodes[side] if side else request.of_role.get(role, request.node)
         if own.node and given:
             raise BedError(
                 f"{file}: {host.name} has a node, and --node names one too. Leave --node out, or node in the file."
@@ -119,7 +122,7 @@ def asked(request: Request, bed: Bed) -> dict[str, Asked]:
             given,
             side,
             where,
-            host.pool is not None,
+            role,
             bed.profile.get("genesis", {}),
             bed.genesis.past_epochs,
         )
@@ -131,12 +134,27 @@ def hosts_file(request: Request) -> Path:
     return request.hosts or request.bed / FILE
 
 
-def hosts_without_pool(bed: Bed, folder: Path) -> list[Host]:
-    """The relays of a bed. BedError where it has none."""
-    if relays := [host for host in bed.hosts if host.pool is None]:
-        return relays
+def role_of(host: Host) -> Role:
+    """The part of a host in its bed."""
+    return "producer" if host.pool is not None else "edge" if host.edge else "relay"
+
+
+_IS: dict[Role, str] = {"producer": "has a pool", "relay": "is a relay", "edge": "is an edge host"}
+
+_WITH: dict[Role, str] = {
+    "producer": "",
+    "relay": "`cluster create … --set pools=1`",
+    "edge": "`cluster create … --set pools=1 --set edge_hosts=1`",
+}
+"""What makes a bed that has hosts of a role."""
+
+
+def hosts_as(role: Role, bed: Bed, folder: Path) -> list[Host]:
+    """The hosts of a role in a bed. BedError where it has none."""
+    if found := [host for host in bed.hosts if role_of(host) == role]:
+        return found
     raise BedError(
-        f"{folder}: all hosts have a pool, and --node names a node for hosts without. Make a bed with fewer pools: `cluster create … --set pools=1`."
+        f"{folder}: --node names a node for hosts of the role {role}, and none {_IS[role]}. Make a bed with some: {_WITH[role]}."
     )
 
 
@@ -173,11 +191,8 @@ def _placed(host: str, asked: Asked) -> Placed:
     words = " ".join([choice.node or asked.given or DEFAULT, *map(shlex.quote, choice.arguments)])
     node = resolve_node(words)
     named = where if choice.node else f"--node {node.name}"
-    if asked.producer and "producer" not in node.recipe.roles:
-        raise TargetError(
-            f"{named}: {host} has a pool, and {node.name} is for hosts without one (its roles, in node.toml). Give it to those, as --node {node.name}=relay "
-            "does beside the node of hosts with a pool, in a bed with fewer pools: `cluster create … --set pools=1`."
-        )
+    if asked.role not in node.recipe.roles:
+        raise _other_role(named, host, asked.role, node)
     if others := _missing(node, asked):
         settings = listed([f"{name} = {value}" for name, value in others.items()])
         raise TargetError(
@@ -196,12 +211,25 @@ def _placed(host: str, asked: Asked) -> Placed:
         )
     return Placed(
         name=asked.side or node.name,
+        role=asked.role,
         given=words,
         node=node,
         settings=node.recipe.backends.get(choice.backend, {}),
         backend=choice.backend,
         limits=_limits(choice, where),
         processors=tuple(sorted(set(choice.processors))),
+    )
+
+
+def _other_role(named: str, host: str, role: Role, node: Node) -> TargetError:
+    """The error of a node that a host isn't for."""
+    can = listed(node.recipe.roles, "or")
+    what = f"{named}: {host} {_IS[role]}, and {node.name} can only be {can} (roles in its node.toml)."
+    if role != "producer":
+        return TargetError(f"{what} Name another node for that, as --node NODE={role} does.")
+    fitting: Role = next(role for role in node.recipe.roles if role != "producer")
+    return TargetError(
+        f"{what} Give it to those, as --node {node.name}={fitting} does beside the node of the others, in a bed that has some: {_WITH[fitting]}."
     )
 
 
@@ -238,6 +266,7 @@ def host_nodes(placed: Mapping[str, Placed], staying: Collection[str]) -> pa.Tab
             {
                 "host": host,
                 "name": one.name,
+                "role": one.role,
                 "node": one.given,
                 "backend": one.backend or None,
                 "memory_bytes": one.limits.memory_bytes,

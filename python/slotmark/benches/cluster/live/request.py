@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from slotmark.benches.cluster.live.nodes import resolve_node
+from slotmark.benches.cluster.live.nodes import Role, resolve_node
 from slotmark.errors import ArgumentError
 from slotmark.options import Option, duration_s, memory_bytes
 from slotmark.places import Place, Url, place
@@ -65,8 +65,8 @@ def _cpus(option: str, text: str) -> float:
     return number
 
 
-RELAY = "relay"
-"""A node with this behind ``=`` runs on hosts without a pool alone; behind an option it is that option's."""
+ROLES: tuple[Role, ...] = ("relay", "edge")
+"""A node with one of these behind ``=`` runs on such hosts alone; behind an option it is that option's."""
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -74,19 +74,21 @@ class Named(msgspec.Struct, frozen=True):
 
     Attributes:
         node: As of ``resolve_node``.
-        relay: Whether it runs on hosts without a pool alone.
+        role: Of the hosts that it runs on alone; None for the others.
     """
 
     node: str
-    relay: bool = False
+    role: Role | None = None
 
 
 def named_nodes(option: str, given: Sequence[str]) -> dict[str, Named]:
     """The nodes by name: what stands before ``=``, or what the node is called by itself. ArgumentError where two have one name."""
     found: dict[str, Named] = {}
     for text in given:
-        relay = text.endswith(f"={RELAY}") and not text.split()[-1].startswith("-")
-        named = text.removesuffix(f"={RELAY}") if relay else text
+        role: Role | None = next(
+            (role for role in ROLES if text.endswith(f"={role}") and not text.split()[-1].startswith("-")), None
+        )
+        named = text.removesuffix(f"={role}") if role else text
         name, equals, node = named.partition("=")
         if not equals or not re.fullmatch(r"[\w.-]*", name):
             name, node = resolve_node(named).name, named
@@ -94,9 +96,9 @@ def named_nodes(option: str, given: Sequence[str]) -> dict[str, Named]:
             raise ArgumentError(f"{option} '{text}': expected NAME='NODE', with a name that can be a folder's.")
         if name in found:
             raise ArgumentError(f"{option} '{text}': '{name}' is there twice. Name each as NAME='NODE'.")
-        if relay and any(one.relay for one in found.values()):
-            raise ArgumentError(f"{option} '{text}': two nodes for hosts without a pool. Name one of them.")
-        found[name] = Named(node, relay)
+        if role and any(one.role == role for one in found.values()):
+            raise ArgumentError(f"{option} '{text}': two nodes with ={role}. Name one of them.")
+        found[name] = Named(node, role)
     return found
 
 
@@ -107,7 +109,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         node: As of ``resolve_node``; empty for what the bed's hosts.toml names, or our own.
         start_within_s: Between the start of the nodes and slot 0; 0 for the time that this number of nodes is given.
         ready_within_s: Time that nodes may take until they answer, and then until they agree on a block; before that, the time for their preparation.
-        relay: The node of hosts without a pool, where it is another one; empty for the same.
+        of_role: The nodes of hosts with another node than the others, by their role.
         turn: Which run of a session it is; None where it stands alone.
         nodes: Nodes of a mixed cluster: name to node, in place of ``node``.
         sides: Sides of a mixed cluster: host to the name of its node.
@@ -199,7 +201,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 60.0
     node: str = ""
-    relay: str = ""
+    of_role: Mapping[Role, str] = {}
     turn: Turn | None = None
     nodes: Mapping[str, str] = {}
     sides: Mapping[str, str] = {}
@@ -222,7 +224,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         each: What every run is asked; its ``out`` is the folder that run folders are made in, its ``seed`` decides the order too.
-        nodes: What takes turns, is mixed, or runs on hosts without a pool, by name.
+        nodes: What takes turns, is mixed, or runs on relays or edge hosts alone, by name.
         rounds: How many; each node runs once in each. 0 for what is usual: one run by itself, or ``USUAL_ROUNDS`` of several nodes.
         mixed: Whether two nodes share the hosts of one run per round, and swap them in the next, in place of a run each.
         resume: Whether to go on with the session there that was cut.
@@ -232,8 +234,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     nodes: Annotated[
         Mapping[str, Named],
         Option(
-            "slotmark (the default), cardano-node, dingo, dugite, amaru, a folder with a node.toml, or a command like cardano-node; again for more that take turns or are mixed. With =relay: for hosts without a pool.",
-            "[NAME=]NODE[=relay]",
+            "slotmark (the default), cardano-node, dingo, dugite, amaru, a folder with a node.toml, or a command like cardano-node; again for more that take turns or are mixed. With =relay or =edge: for such hosts alone.",
+            "[NAME=]NODE[=ROLE]",
             ("--node",),
             parse=named_nodes,
             typed=list[str],
@@ -267,10 +269,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def in_turns(self) -> dict[str, str]:
-        """Name to node of those that take turns: all but the one for hosts without a pool."""
-        return {name: one.node for name, one in self.nodes.items() if not one.relay}
+        """Name to node of those that take turns: all but those for hosts of a role."""
+        return {name: one.node for name, one in self.nodes.items() if not one.role}
 
     @property
-    def relay(self) -> str:
-        """The node for hosts without a pool; empty where none is named."""
-        return next((one.node for one in self.nodes.values() if one.relay), "")
+    def of_role(self) -> dict[Role, str]:
+        """Role to node of those for hosts of a role."""
+        return {one.role: one.node for one in self.nodes.values() if one.role}

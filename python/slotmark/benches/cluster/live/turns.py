@@ -13,8 +13,8 @@ from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.cluster import Progress
 from slotmark.benches.cluster.live.conducting import LiveRun, run_live, survey
 from slotmark.benches.cluster.live.elsewhere import Reach
-from slotmark.benches.cluster.live.placing import halves, hosts_file, hosts_without_pool
-from slotmark.benches.cluster.live.request import RELAY, Request, Session, Turn
+from slotmark.benches.cluster.live.placing import halves, hosts_as, hosts_file
+from slotmark.benches.cluster.live.request import Request, Session, Turn
 from slotmark.errors import LogError, TargetError
 from slotmark.measure import session as sessions
 from slotmark.places import folder_of
@@ -107,7 +107,7 @@ def _asked(session: Session, network: str, machines: Mapping[str, MachineFacts])
     """Yields a session's settings and machines but for the first host's, in words: the same for one that is resumed."""
     each, file = session.each, hosts_file(session.each)
     yield from (
-        (f"node {name}", f"{one.node}{f' as {RELAY}' if one.relay else ''}") for name, one in session.nodes.items()
+        (f"node {name}", f"{one.node}{f' as {one.role}' if one.role else ''}") for name, one in session.nodes.items()
     )
     yield "the bed", f"{each.bed.resolve()}, {digest_of(each.bed / 'bed.json')}"
     yield "--rounds", str(session.rounds)
@@ -126,7 +126,8 @@ def runs_of(session: Session, number: int) -> list[Request]:
     """The runs of a round in their order: drawn by the seed, and turned round from one round to the next, as A B, B A; of a mixed session one."""
     if session.mixed:
         names, bed = list(session.nodes), read_bed(session.each.bed)
-        swapping = hosts_without_pool(bed, session.each.bed) if session.relay else bed.hosts
+        role = next(iter(session.of_role), None)
+        swapping = hosts_as(role, bed, session.each.bed) if role else bed.hosts
         halved = halves(swapping, names, session.each.seed, number)
         producer = next(iter(session.in_turns))
         mixed = msgspec.structs.replace(
@@ -147,7 +148,7 @@ def runs_of(session: Session, number: int) -> list[Request]:
         msgspec.structs.replace(
             session.each,
             node=nodes[name],
-            relay=session.relay,
+            of_role=session.of_role,
             out=session.each.out / f"{name}-{number}",
             seed=session.each.seed + number - 1,
             turn=Turn("", number, name),

@@ -1,11 +1,11 @@
 //! An LSM tree: fjall.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fjall::compaction::Leveled;
-use fjall::config::PinningPolicy;
+use fjall::config::{BlockSizePolicy, PinningPolicy};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode, Readable as _, Snapshot};
 
 use super::on_disk::{Change, Disk, OnDisk};
@@ -36,15 +36,25 @@ pub(super) const STORE: Backend = Backend {
     open: |folder| OnDisk::open(Lsm::open, folder),
 };
 
+/// Bytes of a block of outputs. A look-up reads the pages that its block lies in: about 1.5 of them, and 2 where a block is as large as a page.
+const BLOCK: u32 = 2 << 10;
+
 /// Bytes of changes that are kept in memory, and of a table on disk.
 const WRITTEN_TOGETHER: u64 = 16 << 20;
 
 struct Lsm {
+    place: PathBuf,
+    /// None while the set is opened again, and where that failed.
+    opened: Option<Opened>,
+    /// Changes in the journal since it was synchronised.
+    unsynced: usize,
+}
+
+/// The set, open.
+struct Opened {
     database: Database,
     outputs: Keyspace,
     facts: Keyspace,
-    /// Changes in the journal since it was synchronised.
-    unsynced: usize,
 }
 
 impl Lsm {
@@ -56,18 +66,24 @@ impl Lsm {
             if partial.exists() {
                 fs::remove_dir_all(&partial)?;
             }
-            drop(Self::open_at(&partial)?);
+            drop(Opened::at(&partial)?);
             fs::rename(&partial, &place)?;
         }
-        Self::open_at(&place)
+        Ok(Self { opened: Some(Opened::at(&place)?), place, unsynced: 0 })
     }
 
-    fn open_at(place: &Path) -> Result<Self, StoreError> {
+    fn opened(&self) -> &Opened {
+        self.opened.as_ref().expect("the set is open")
+    }
+}
+
+impl Opened {
+    fn at(place: &Path) -> Result<Self, StoreError> {
         let database = Database::builder(place).open()?;
         let outputs = database.keyspace("outputs", options)?;
         let facts = database.keyspace("facts", KeyspaceCreateOptions::default)?;
         database.persist(PersistMode::SyncAll)?;
-        Ok(Self { database, outputs, facts, unsynced: 0 })
+        Ok(Self { database, outputs, facts })
     }
 }
 
@@ -81,6 +97,7 @@ fn options() -> KeyspaceCreateOptions {
         .index_block_partitioning_policy(PinningPolicy::all(false))
         .filter_block_pinning_policy(PinningPolicy::all(true))
         .filter_block_partitioning_policy(PinningPolicy::all(false))
+        .data_block_size_policy(BlockSizePolicy::all(BLOCK))
         // What is written out or merged at a time is what others may have to wait for.
         .max_memtable_size(WRITTEN_TOGETHER)
         .compaction_strategy(Arc::new(Leveled::default().with_table_target_size(WRITTEN_TOGETHER)))
@@ -88,11 +105,11 @@ fn options() -> KeyspaceCreateOptions {
 
 impl Disk for Lsm {
     fn get(&self, place: &Place) -> Result<Option<Entry>, StoreError> {
-        Ok(self.outputs.get(place.0)?.map(|entry| Entry::from(&*entry)))
+        Ok(self.opened().outputs.get(place.0)?.map(|entry| Entry::from(&*entry)))
     }
 
     fn kept(&self) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.facts.get(KEPT)?.map(|bytes| bytes.to_vec()))
+        Ok(self.opened().facts.get(KEPT)?.map(|bytes| bytes.to_vec()))
     }
 
     fn write(&mut self, changes: Vec<Change>, kept: &[u8], durable: bool) -> Result<(), StoreError> {
@@ -101,37 +118,43 @@ impl Disk for Lsm {
         if mode == PersistMode::SyncData {
             self.unsynced = 0;
         }
-        let mut batch = self.database.batch().durability(Some(mode));
+        let Opened { database, outputs, facts } = self.opened();
+        let mut batch = database.batch().durability(Some(mode));
         for (place, change) in changes {
             match change {
-                Some(entry) => batch.insert(&self.outputs, place.0, &*entry),
-                None => batch.remove(&self.outputs, place.0),
+                Some(entry) => batch.insert(outputs, place.0, &*entry),
+                None => batch.remove(outputs, place.0),
             }
         }
-        batch.insert(&self.facts, KEPT, kept);
+        batch.insert(facts, KEPT, kept);
         Ok(batch.commit()?)
     }
 
     fn fill(&mut self, outputs: &mut dyn Iterator<Item = (Place, Entry)>) -> Result<(), StoreError> {
-        let mut ingestion = self.outputs.start_ingestion()?;
+        let mut ingestion = self.opened().outputs.start_ingestion()?;
         for (place, entry) in outputs {
             ingestion.write(place.0, &*entry)?;
         }
-        Ok(ingestion.finish()?)
+        ingestion.finish()?;
+        // fjall reads the indexes and filters of tables that it was filled with at each look-up, until they are opened again.
+        self.opened = None;
+        self.opened = Some(Opened::at(&self.place)?);
+        Ok(())
     }
 
     fn compact(&mut self) -> Result<(), StoreError> {
-        self.outputs.rotate_memtable_and_wait()?;
-        Ok(self.outputs.major_compact()?)
+        let outputs = &self.opened().outputs;
+        outputs.rotate_memtable_and_wait()?;
+        Ok(outputs.major_compact()?)
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
-        let (database, outputs) = (self.database.clone(), self.outputs.clone());
+        let (database, outputs) = (self.opened().database.clone(), self.opened().outputs.clone());
         Ok(Box::new(Reading { snapshot: database.snapshot(), database, outputs }))
     }
 
     fn each(&self, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
-        for item in self.outputs.iter() {
+        for item in self.opened().outputs.iter() {
             let (place, entry) = item.into_inner()?;
             take(&place, &entry);
         }

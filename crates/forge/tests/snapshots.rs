@@ -258,3 +258,68 @@ fn what_cannot_be_done_is_told_and_leaves_nothing() {
     let said = longer.snapshots(&place.folder.path().join("others"), &[]);
     assert!(said.contains("expected a genesis of Conway beside it without a committee's members"), "{said}");
 }
+
+/// A file system in memory, which goes with this.
+struct Disk(PathBuf);
+
+impl Disk {
+    /// Mounts one; None where that can't be done.
+    fn mounted(place: PathBuf, options: &str) -> Option<Self> {
+        fs::create_dir_all(&place).expect("a folder");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", options, "none"]).arg(&place).status();
+        if mounted.is_ok_and(|status| status.success()) {
+            return Some(Self(place));
+        }
+        eprintln!("skipped: no file system can be mounted here");
+        None
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// The files of a folder and of the folders in it, each with its length: outputs are in no order.
+fn content(folder: &Path) -> BTreeMap<PathBuf, u64> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(content(&path));
+        } else {
+            found.insert(path.file_name().expect("a name").into(), path.metadata().expect("a file").len());
+        }
+    }
+    found
+}
+
+#[test]
+fn snapshots_are_whole_or_absent_wherever_the_disk_is_full() {
+    let place = Place::forged("130");
+    let out = place.folder.path().join("snapshots");
+    assert!(place.snapshots(&out, &[]).contains(r#""made":"#));
+    let whole = content(&out);
+    let bytes: u64 = whole.values().sum();
+    for (part, of) in [(1, "nr_inodes"), (bytes / 6, "size")] {
+        let mut refused = 0;
+        // Room for one file more each time, and for a sixth more of the bytes, until it is enough.
+        for parts in 1.. {
+            let Some(disk) = Disk::mounted(place.folder.path().join("disk"), &format!("{of}={}", part * parts)) else { return };
+            let said = place.snapshots(&disk.0.join("snapshots"), &[]);
+            if said.contains(r#""made":"#) {
+                assert_eq!(content(&disk.0.join("snapshots")), whole, "{of} {parts}");
+                break;
+            }
+            assert!(
+                said.contains("can't be written (No space left on device (os error 28)). Make room or choose another place."),
+                "{said}"
+            );
+            assert!(said.contains(disk.0.to_str().expect("a path")), "{said}");
+            assert_eq!(fs::read_dir(&disk.0).expect("a folder").count(), 0, "{of} {parts}");
+            refused += 1;
+        }
+        assert!(refused >= 5, "{of}: {refused}");
+    }
+}

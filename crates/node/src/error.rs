@@ -14,7 +14,7 @@ use slotmark_praos::envelope::EnvelopeError;
 pub enum NodeError {
     #[error("{path}: {source}. Check that it is there and that you may read it.")]
     Read { path: PathBuf, source: io::Error },
-    #[error("{path}: {source}. Check that the folder is there and that you may write to it.")]
+    #[error("{path}: {source}. Check that the folder is there, that the disk isn't full and that you may write there.")]
     Write { path: PathBuf, source: io::Error },
     #[error("{path}: {what}: expected {expected}.")]
     Content { path: PathBuf, what: String, expected: String },

@@ -14,7 +14,7 @@ use slotmark_praos::genesis::Genesis;
 use slotmark_praos::outputs::{Outputs, Place, SettledChanges, SettledTip};
 use slotmark_replay::changes::Changes;
 use slotmark_replay::store::{Entry, StoreError};
-use slotmark_replay::{Backend, Store, Tip, place};
+use slotmark_replay::{Backend, ReplayError, Store, Tip, place};
 use slotmark_tracelog::{EnclosedTime, Snapshot, forms};
 
 use crate::chaindb::ORIGIN;
@@ -192,7 +192,7 @@ fn open_on_disk(folder: &Path, backend: Backend, genesis: &Genesis) -> Result<Bo
         }
         let store = backend
             .open(&place)
-            .map_err(|error| NodeError::content(folder, error.to_string().trim_end_matches('.'), format!("a whole set. {remedy}")))?;
+            .map_err(|error| NodeError::content(folder, reason(error), format!("a whole set. Check that the disk isn't full. {remedy}")))?;
         if store.tip().is_none() {
             return Err(NodeError::content(folder, "a set without its place in the chain", format!("a whole set. {remedy}")));
         }
@@ -210,10 +210,18 @@ fn open_on_disk(folder: &Path, backend: Backend, genesis: &Genesis) -> Result<Bo
     Ok(store)
 }
 
+/// The reason why a set can't be opened.
+fn reason(error: ReplayError) -> String {
+    match error {
+        ReplayError::Store { reason, .. } | ReplayError::Damaged { what: reason, .. } => reason,
+        other => other.to_string(),
+    }
+}
+
 /// A new set, with the outputs of a genesis.
 fn filled(folder: &Path, backend: Backend, genesis: &Genesis) -> Result<Box<dyn Store>, NodeError> {
     let error = |reason: String| NodeError::Set { path: folder.to_path_buf(), reason };
-    let mut store = backend.open(folder).map_err(|failed| error(failed.to_string()))?;
+    let mut store = backend.open(folder).map_err(|failed| error(reason(failed)))?;
     let mut outputs = genesis.outputs().map(|(id, entry)| (place::Place::new(&id, 0).expect("an index of 0"), entry));
     store.fill(&mut outputs, AT_GENESIS).map_err(|failed| error(failed.0))?;
     genesis.sound()?;

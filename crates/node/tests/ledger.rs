@@ -5,86 +5,19 @@ mod bed;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 use std::time::Duration;
 
-use clap::ValueEnum as _;
-use pallas_network::facades::NodeClient;
-use pallas_network::miniprotocols::localtxsubmission::{EraTx, Response};
 use serde_json::{Value, json};
-use slotmark_chain::block::Decoder;
-use slotmark_chain::{ChainAppender, Hash32, Point};
-use slotmark_praos::state::ChainState;
-use slotmark_replay::place::Place;
-use slotmark_replay::{Backend, Tip};
 
-use bed::wallet::Wallet;
-use bed::{Bed, MAGIC, Node, Shape, ingest, run, wait_for, wait_for_agreement, wait_for_sockets};
+use bed::sets::{ON_DISK, folder, of_chain, of_set, refusal};
+use bed::wallet::{Wallet, submit};
+use bed::{Bed, Node, Shape, ingest, wait_for, wait_for_agreement, wait_for_sockets};
 
 const SHAPE: Shape = Shape { pools: 2, security_parameter: 5, active_slots: 0.5, epoch_slots: 50, slot_ms: 100 };
-const STORES: [&str; 3] = ["memory", "lsm", "lmdb"];
 /// Accounts that earn rewards where the end of an epoch is to take its time.
 const DELEGATORS: u64 = 50_000;
 /// Times that each node with a set on disk is killed.
 const KILLS: u64 = 5;
-
-fn backend(name: &str) -> Backend {
-    Backend::from_str(name, false).unwrap()
-}
-
-fn folder(bed: &Bed, number: usize, store: &str) -> PathBuf {
-    bed.folder.path().join(format!("node-{number}/db/ledger/{store}"))
-}
-
-/// The tip and the digest of a set on disk.
-fn of_set(folder: &Path, store: &str) -> (Tip, Hash32) {
-    let set = backend(store).open(&folder.join("set")).unwrap();
-    (set.tip().unwrap(), set.digest().unwrap())
-}
-
-/// The digest of the unspent outputs that a node's settled blocks make of the genesis, all in memory, up to a tip; and their number without the genesis's.
-fn of_chain(bed: &Bed, number: usize, tip: Tip) -> (Hash32, usize) {
-    let genesis = bed.genesis();
-    let mut state = ChainState::new(Some(&genesis));
-    // As the node opens it: what a kill left at the end is cut off.
-    let chain = ChainAppender::open(bed.folder.path().join(format!("node-{number}/db/immutable")), 10 * SHAPE.security_parameter).unwrap();
-    let last = chain.find(&Point::Block { slot: tip.slot, hash: tip.hash }).expect("a settled block");
-    let mut decoder = Decoder::new();
-    for index in 0..=last {
-        let bytes = chain.block(index).unwrap();
-        let block = decoder.decode(&bytes).unwrap();
-        let body_bytes = u64::from(block.body.end - block.body.start);
-        state.step(&block.header, body_bytes, Some(&block)).unwrap().outcome.result().unwrap();
-    }
-    let mut outputs: Vec<_> =
-        state.stake().unwrap().all_unspent().map(|(id, index, entry)| (Place::new(&id, index).unwrap(), entry)).collect();
-    outputs.sort_by_key(|(place, _)| *place);
-    let of_genesis: Vec<Hash32> = genesis.outputs().map(|(id, _)| id).collect();
-    let added = outputs.iter().filter(|(place, _)| !of_genesis.contains(place.0.first_chunk().unwrap())).count();
-    let mut set = backend("memory").open(Path::new("")).unwrap();
-    set.fill(&mut outputs.into_iter(), tip).unwrap();
-    (set.digest().unwrap(), added)
-}
-
-/// Submits a transaction to a node: one that spends what the newest of the accepted ones made, or, where a fork took that away, an earlier one.
-/// Accepted are the wallets that spent them, from the genesis's on; as they were where the node takes nothing or can't be reached.
-fn submit(node: &Node, accepted: &mut Vec<Wallet<'_>>) {
-    run(async {
-        let Ok(mut client) = NodeClient::connect(node.folder.join("node.socket"), MAGIC).await else { return };
-        for kept in (1..=accepted.len()).rev() {
-            let mut next = accepted[kept - 1].clone();
-            match client.submission().submit_tx(EraTx(6, next.spend(200_000, 0).bytes)).await {
-                Ok(Response::Accepted) => {
-                    accepted.truncate(kept);
-                    accepted.push(next);
-                    return;
-                }
-                Ok(_) => {}
-                Err(_) => return,
-            }
-        }
-    });
-}
 
 #[test]
 fn a_set_is_that_of_the_chain_wherever_the_node_is_killed() {
@@ -188,18 +121,9 @@ fn a_set_is_that_of_the_chain_where_the_node_is_killed_in_the_middle_of_an_epoch
     nodes.into_iter().for_each(Node::stop);
 }
 
-/// Runs a node that can't start; gives its line.
-fn refusal(bed: &Bed, store: &str) -> String {
-    let mut node = bed.start(1, &[], &["--ledger", store]);
-    let status = node.child.wait().unwrap();
-    assert_eq!(status.code(), Some(2), "{}", node.errors());
-    let errors = node.errors();
-    errors.lines().last().unwrap_or_default().replace(&format!("{}/", bed.folder.path().display()), "")
-}
-
 #[test]
 fn a_folder_that_is_no_set_of_this_chain_is_refused() {
-    for store in &STORES[1..] {
+    for store in ON_DISK {
         let bed = Bed::new(SHAPE);
         let mut nodes = vec![bed.start(1, &[], &["--ledger", store])];
         wait_for("a settled block", &mut nodes, |nodes| nodes[0].tip().filter(|tip| tip.0 > 8));
@@ -241,66 +165,6 @@ fn a_folder_that_is_no_set_of_this_chain_is_refused() {
         fs::remove_dir_all(&place).unwrap();
         let mut nodes = vec![bed.start(1, &[], &["--ledger", store])];
         wait_for_sockets(&mut nodes);
-    }
-}
-
-#[test]
-fn a_full_disk_ends_a_node_with_a_line_and_loses_nothing() {
-    for store in &STORES[1..] {
-        let bed = Bed::new(SHAPE);
-        let place = bed.folder.path().join("node-1/db/ledger");
-        fs::create_dir_all(&place).unwrap();
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=100m", "none"]).arg(&place).status();
-        if !mounted.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: no file system can be mounted here");
-            return;
-        }
-        let _mount = Mount(&place);
-        let filler = place.join("filler");
-        let fill = || assert!(std::io::copy(&mut std::io::repeat(7), &mut fs::File::create(&filler).unwrap()).is_err());
-        // Full from the beginning on.
-        fill();
-        let line = refusal(&bed, store);
-        assert!(line.starts_with(&format!("slotmark-node: db/ledger/{store}")) && line.contains("No space left"), "{line}");
-        fs::remove_file(&filler).unwrap();
-        let mut nodes = vec![bed.start(1, &[], &["--ledger", store])];
-        wait_for("a settled block", &mut nodes, |nodes| nodes[0].tip().filter(|tip| tip.0 > 8));
-        let mut node = nodes.remove(0);
-        fill();
-        // An LSM tree grows with each block. LMDB takes up the pages again that it has, and may go on.
-        let goes_on = |node: &mut Node| {
-            let from = node.tip().map_or(0, |tip| tip.0);
-            loop {
-                match (node.child.try_wait().unwrap(), node.tip()) {
-                    (Some(status), _) => return Err(status),
-                    (None, Some(tip)) if *store != "lsm" && tip.0 > from + 12 => return Ok(()),
-                    _ => thread::sleep(Duration::from_millis(50)),
-                }
-            }
-        };
-        let ended = goes_on(&mut node);
-        fs::remove_file(&filler).unwrap();
-        if let Err(status) = ended {
-            assert_eq!(status.code(), Some(2), "{store}: {status}: {}", node.errors());
-            let errors = node.errors();
-            let line = errors.lines().last().unwrap_or_default();
-            assert!(line.starts_with(&format!("slotmark-node: db/ledger/{store}: the set of unspent outputs can't be")), "{errors}");
-            let mut nodes = vec![bed.start(1, &[], &["--ledger", store])];
-            wait_for_sockets(&mut nodes);
-            node = nodes.remove(0);
-        }
-        node.stop();
-        let (tip, digest) = of_set(&folder(&bed, 1, store), store);
-        assert_eq!(digest, of_chain(&bed, 1, tip).0, "{store}");
-    }
-}
-
-/// A file system that goes with this.
-struct Mount<'p>(&'p Path);
-
-impl Drop for Mount<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).status();
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 pub mod peer;
+pub mod sets;
 pub mod wallet;
 
 use std::collections::BTreeMap;
@@ -61,6 +62,8 @@ pub struct Bed {
     pub shape: Shape,
     /// The address of each pool's funds, and the key that spends them.
     pub funds: Vec<(Vec<u8>, SigningKey)>,
+    /// What configurations of nodes have beside what they need.
+    pub settings: Map<String, Value>,
     net: u32,
 }
 
@@ -120,7 +123,7 @@ impl Bed {
         shelley["staking"] = json!({"pools": pools, "stake": stake});
         shelley["systemStart"] = json!(now_rfc3339());
         fs::write(genesis.join("genesis.shelley.json"), format!("{shelley:#}")).unwrap();
-        Self { folder, shape, funds, net: net() }
+        Self { folder, shape, funds, settings: Map::new(), net: net() }
     }
 
     /// A network of nodes that only follow, with the genesis files of a forged chain.
@@ -130,7 +133,7 @@ impl Bed {
         for era in ["byron", "shelley", "alonzo", "conway"] {
             fs::copy(files.join(format!("{era}-genesis.json")), folder.path().join(format!("genesis/genesis.{era}.json"))).unwrap();
         }
-        Self { folder, shape, funds: Vec::new(), net: net() }
+        Self { folder, shape, funds: Vec::new(), settings: Map::new(), net: net() }
     }
 
     /// A node's address: one of this network's own, so that ports can't be taken.
@@ -157,6 +160,9 @@ impl Bed {
         }
         for (key, era) in [("Byron", "byron"), ("Shelley", "shelley"), ("Alonzo", "alonzo"), ("Conway", "conway")] {
             config[format!("{key}GenesisFile")] = json!(format!("../genesis/genesis.{era}.json"));
+        }
+        for (key, value) in &self.settings {
+            config[key] = value.clone();
         }
         fs::write(folder.join("config.json"), config.to_string()).unwrap();
         let roots: Vec<Value> = knows

@@ -3,11 +3,13 @@
 use ed25519_dalek::{Signer, SigningKey};
 use minicbor::Encoder;
 use minicbor::data::Tag;
+use pallas_network::facades::NodeClient;
+use pallas_network::miniprotocols::localtxsubmission::{EraTx, Response};
 use slotmark_chain::block::{Credential, Hash28};
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_network::shelley;
 
-use super::{Bed, FUNDS, staking_key};
+use super::{Bed, FUNDS, MAGIC, Node, run, staking_key};
 
 /// The tag of a set.
 const SET: Tag = Tag::new(258);
@@ -115,6 +117,26 @@ impl<'b> Wallet<'b> {
         self.made_by = id;
         Signed { id, bytes: [vec![0x84], body, witnesses, vec![0xf5], metadata].concat() }
     }
+}
+
+/// Submits a transaction to a node: one that spends what the newest of the accepted ones made, or, where a fork took that away, an earlier one.
+/// Accepted are the wallets that spent them, from the genesis's on; as they were where the node takes nothing or can't be reached.
+pub fn submit(node: &Node, accepted: &mut Vec<Wallet<'_>>) {
+    run(async {
+        let Ok(mut client) = NodeClient::connect(node.folder.join("node.socket"), MAGIC).await else { return };
+        for kept in (1..=accepted.len()).rev() {
+            let mut next = accepted[kept - 1].clone();
+            match client.submission().submit_tx(EraTx(6, next.spend(200_000, 0).bytes)).await {
+                Ok(Response::Accepted) => {
+                    accepted.truncate(kept);
+                    accepted.push(next);
+                    return;
+                }
+                Ok(_) => {}
+                Err(_) => return,
+            }
+        }
+    });
 }
 
 fn hash_of(key: &SigningKey) -> Hash28 {

@@ -187,7 +187,8 @@ impl Actor {
         let mut deposit = 0_i128;
         let mut publishes = false;
         let mut proposes = false;
-        match self.possible(action) {
+        let action = self.possible(action);
+        match action {
             Action::Value | Action::Metadata => {}
             Action::Registration if before.registered => {
                 beside.certificates.push(self.certificate(8, |out| out.uint(shelley::PARAMETERS.key_deposit)));
@@ -270,7 +271,7 @@ impl Actor {
             done.proposal = Some(draft.id);
         }
         (self.thread, self.lovelace, self.done) = (draft.output(0), lovelace, done);
-        Some(draft)
+        Some(draft.as_action(action))
     }
 
     /// Returns what has to be done first for an action, or the action itself.

@@ -137,6 +137,8 @@ pub enum LoadKind {
 pub struct SignedTransaction {
     /// Its id.
     pub id: Hash32,
+    /// The name of the action that it is, or `script`.
+    pub action: &'static str,
     /// `[body, witnesses, valid, auxiliary data]`.
     pub bytes: Vec<u8>,
 }
@@ -255,7 +257,7 @@ fn signed(draft: &Draft, keys: &Keys<'_>) -> Result<SignedTransaction, SynthErro
         );
         return Err(SynthError::Refused(message));
     }
-    Ok(SignedTransaction { id: draft.id, bytes })
+    Ok(SignedTransaction { id: draft.id, action: draft.action, bytes })
 }
 
 /// A source of transactions, one after the other.
@@ -376,10 +378,10 @@ impl Source for Acting<'_> {
         let auxiliary = payload(stream);
         let draft = match self.shares.draw(stream) {
             Action::Value => self.value.one(&auxiliary, stream),
-            Action::Metadata => {
+            action @ Action::Metadata => {
                 let mut bytes = [0; METADATA_BYTES];
                 stream.fill(&mut bytes);
-                self.value.one(&crate::transaction::payload(LABEL, &bytes), stream)
+                self.value.one(&crate::transaction::payload(LABEL, &bytes), stream).map(|draft| draft.as_action(action))
             }
             action => {
                 // In turns, so that the thread of each rests for as long as can be.

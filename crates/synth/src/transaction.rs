@@ -8,7 +8,7 @@ use slotmark_chain::Hash32;
 use slotmark_chain::hash::blake2b_256;
 use slotmark_network::{STATED, Units, alonzo, shelley};
 
-use crate::actions::{put_amount, put_mint};
+use crate::actions::{Action, put_amount, put_mint};
 use crate::address::{Address, Hash28};
 use crate::keys::PaymentKey;
 use crate::plutus::{Budget, Language, Script};
@@ -118,6 +118,8 @@ pub(crate) trait Signers {
 /// A transaction as it will stand in a block, but for its signatures.
 pub(crate) struct Draft {
     pub(crate) id: Hash32,
+    /// The name of the action that it is, or `script`.
+    pub(crate) action: &'static str,
     body: Vec<u8>,
     signers: Vec<u16>,
     /// Entries of the witness set that come after the key witnesses.
@@ -139,7 +141,9 @@ impl Spec<'_> {
         }
         script_entries += self.script.as_ref().map_or(0, |spend| spend.witnesses(&mut scripts));
         let body = self.body();
-        Draft { id: blake2b_256(&[&body]), body, signers: self.signers.clone(), scripts, script_entries, auxiliary: self.auxiliary.clone() }
+        let action = if self.script.is_some() { "script" } else { Action::Value.name() };
+        let (id, signers, auxiliary) = (blake2b_256(&[&body]), self.signers.clone(), self.auxiliary.clone());
+        Draft { id, action, body, signers, scripts, script_entries, auxiliary }
     }
 
     /// The least fee that the ledger takes for it. The fee itself must already have the length it will have.
@@ -315,6 +319,11 @@ fn total_collateral(fee: u64) -> u64 {
 }
 
 impl Draft {
+    /// The same transaction under the name of an action.
+    pub(crate) fn as_action(self, action: Action) -> Self {
+        Self { action: action.name(), ..self }
+    }
+
     /// The size of `[body, witnesses, valid, auxiliary data]`. The ledger counts fees without the flag, so that they come
     /// out 44 lovelace above the least; that suffices for those who count it, too.
     pub(crate) fn tx_bytes(&self) -> usize {

@@ -252,7 +252,8 @@ fn what_transactions_do_beside_value_is_valid_and_each_breach_is_named() {
             bytes[place + before.len() + between] ^= 1;
             let mut body = minicbor::Decoder::new(&bytes[1..]);
             body.skip().expect("a body");
-            let changed = SignedTransaction { id: blake2b_256(&[&bytes[1..1 + body.position()]]), bytes: bytes.clone() };
+            let changed =
+                SignedTransaction { id: blake2b_256(&[&bytes[1..1 + body.position()]]), action: transaction.action, bytes: bytes.clone() };
             let named = broken(&changed, &genesis, &unspent, &mut pools.clone());
             assert!(named.contains(&rule), "{what}: {named:?}");
             found.insert(what);
@@ -261,6 +262,55 @@ fn what_transactions_do_beside_value_is_valid_and_each_breach_is_named() {
         spend(transaction, &mut unspent);
     }
     assert_eq!(found.len(), BREACHES.len(), "{found:?}");
+}
+
+/// The actions that the content of a transaction may be of: keys of its body, and the kind of its certificate.
+fn may_be(transaction: &SignedTransaction) -> &'static [&'static str] {
+    let mut body = minicbor::Decoder::new(&transaction.bytes[1..]);
+    let (mut keys, mut kind) = (HashSet::new(), None);
+    for _ in 0..body.map().expect("a map").expect("its length") {
+        let key = body.u8().expect("a key");
+        keys.insert(key);
+        if key == 4 {
+            let mut certificate = body.probe();
+            certificate.tag().expect("a set");
+            certificate.array().expect("certificates");
+            certificate.array().expect("a certificate");
+            kind = certificate.u8().ok();
+        }
+        body.skip().expect("a value");
+    }
+    let large = transaction.bytes.len() > 1_000;
+    match kind {
+        Some(8 | 12) => &["registration"],
+        Some(2) => &["delegation"],
+        Some(3) => &["pool"],
+        Some(16 | 18) => &["drep"],
+        Some(_) => &[],
+        None if keys.contains(&5) => &["withdrawal"],
+        None if keys.contains(&9) && keys.contains(&18) => &["reference"],
+        None if keys.contains(&9) => &["token"],
+        None if keys.contains(&19) => &["vote"],
+        None if keys.contains(&20) => &["proposal"],
+        None if large => &["metadata"],
+        None => &["value", "reference"], // an output with a script isn't looked for
+    }
+}
+
+#[test]
+fn each_transaction_is_named_by_what_it_does() {
+    let loads =
+        [(LoadKind::Acting { inputs: 2, outputs: 2, shares: Shares::MIXED }, 11), (LoadKind::ValueOnly { inputs: 2, outputs: 2 }, 1)];
+    for (kind, actions) in loads {
+        let made = made(&load(kind, 400)).expect("a load");
+        let named: HashSet<_> = made.transactions.iter().map(|transaction| transaction.action).collect();
+        assert_eq!(named.len(), actions, "{named:?}");
+        for transaction in &made.transactions {
+            assert!(may_be(transaction).contains(&transaction.action), "{}: {:?}", transaction.action, may_be(transaction));
+        }
+    }
+    let script = made(&load(LoadKind::PlutusLoop { count: Some(1) }, 3)).expect("a load");
+    assert!(script.transactions.iter().all(|transaction| transaction.action == "script"));
 }
 
 #[test]

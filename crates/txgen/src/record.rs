@@ -12,6 +12,8 @@ pub struct Record {
     /// Its id.
     #[serde(serialize_with = "as_hex")]
     pub id: Hash32,
+    /// The name of the action that it is, or `script`.
+    pub action: &'static str,
     /// To whom it was offered.
     pub target: SocketAddr,
     /// Time at which it was due.
@@ -83,7 +85,7 @@ mod tests {
         for (offered_ns, requested) in [(3_000_000_000, true), (1_000_000_000, false), (2_000_000_000, true)] {
             let requested_ns = requested.then_some(offered_ns + 5);
             let target = SocketAddr::from(([127, 0, 0, 1], 1));
-            summary.add(&Record { id: [1; 32], target, due_ns: 0, offered_ns, requested_ns, acknowledged_ns: None });
+            summary.add(&Record { id: [1; 32], action: "value", target, due_ns: 0, offered_ns, requested_ns, acknowledged_ns: None });
         }
         assert_eq!((summary.offered, summary.requested, summary.acknowledged), (3, 2, 0));
         assert_eq!((summary.elapsed_ns, summary.tps_offered), (2_000_000_000, Some(1.0)));

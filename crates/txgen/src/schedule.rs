@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     fn schedule(count: usize, rate: f64) -> Schedule {
-        Schedule::new(vec![SignedTransaction { id: [0; 32], bytes: Vec::new() }; count], rate, Arc::default())
+        Schedule::new(vec![SignedTransaction { id: [0; 32], action: "value", bytes: Vec::new() }; count], rate, Arc::default())
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use slotmark_chain::Hash32;
+use slotmark_synth::load::SignedTransaction;
 use slotmark_wire::handshake::{self, Answer, FINAL_VERSIONS, NotAgreed, Side, Terms};
 use slotmark_wire::limits::{self, SMALL_BYTES};
 use slotmark_wire::message::{Decoded, MessageError};
@@ -298,8 +299,9 @@ impl<'c> Offers<'c> {
                 tx_submission::Reply::Ids(places.clone().map(sized).collect()).encode(reply);
                 let offered_ns = now_ns();
                 self.unacknowledged.extend(places.map(|place| {
-                    let (id, due_ns) = (self.schedule.transaction(place).id, self.schedule.due_ns(place));
-                    (place, Record { id, target: self.target, due_ns, offered_ns, requested_ns: None, acknowledged_ns: None })
+                    let (SignedTransaction { id, action, .. }, due_ns) = (self.schedule.transaction(place), self.schedule.due_ns(place));
+                    let (id, target) = (*id, self.target);
+                    (place, Record { id, action, target, due_ns, offered_ns, requested_ns: None, acknowledged_ns: None })
                 }));
             }
             tx_submission::Request::Transactions(ids) => {

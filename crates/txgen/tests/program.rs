@@ -71,6 +71,7 @@ async fn the_split_comes_first_and_each_transaction_of_the_load_has_a_record() {
         assert!(time("offered_ns") <= time("requested_ns") && time("requested_ns") <= time("acknowledged_ns"));
         assert_eq!(record["id"].as_str().map(str::len), Some(64));
         assert_eq!(record["target"], target.to_string());
+        assert_eq!(record["action"], "value");
     }
 }
 

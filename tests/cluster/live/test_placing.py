@@ -21,7 +21,7 @@ from tests.conftest import slotmark
 HOSTS = 2
 OPTIONS = ("--for", "4s", "--network", "loopback", "--no-workload", "--start-in", "2s", "--ready-within", "2min")
 SEVERAL_BLOCKS = ("--for", "10s")
-"""Of 4 s one block is measured: none where a busy machine leaves a stand-in waiting for a second."""
+"""Time of several blocks: in 4 s one is measured, and none where a busy machine leaves a stand-in waiting for a second."""
 
 
 @pytest.fixture

@@ -146,7 +146,7 @@ _WITH: dict[Role, str] = {
     "relay": "`cluster create … --set pools=1`",
     "edge": "`cluster create … --set pools=1 --set edge_hosts=1`",
 }
-"""What makes a bed that has hosts of a role."""
+"""Commands that make a bed with hosts of a role."""
 
 
 def hosts_as(role: Role, bed: Bed, folder: Path) -> list[Host]:

@@ -35,6 +35,7 @@ SUBMISSIONS_SCHEMA = pa.schema(
     [
         ("number", pa.int64()),
         ("transaction", pa.string()),
+        ("action", pa.string()),
         ("target", pa.string()),
         ("due_ns", pa.int64()),
         ("offered_ns", pa.int64()),

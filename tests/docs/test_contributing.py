@@ -65,6 +65,9 @@ def test_a_message_of_the_example_is_not_there_yet_and_its_row_is() -> None:
     assert len(entries) > 20
     assert name not in entries
     assert re.search(rf"row: {row} ", table)
+    readers = set(re.findall(r": (\w+)\(", entry))
+    assert readers
+    assert readers <= set(re.findall(r": (\w+)\(", table))
     assert not [text for text in re.findall(r'"([^"]+)"', entry) if text != "slot" and f'"{text}"' in table]
 
 

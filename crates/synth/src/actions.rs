@@ -271,7 +271,7 @@ impl Actor {
             done.proposal = Some(draft.id);
         }
         (self.thread, self.lovelace, self.done) = (draft.output(0), lovelace, done);
-        Some(draft.as_action(action))
+        Some(draft.named(action))
     }
 
     /// Returns what has to be done first for an action, or the action itself.

@@ -381,7 +381,7 @@ impl Source for Acting<'_> {
             action @ Action::Metadata => {
                 let mut bytes = [0; METADATA_BYTES];
                 stream.fill(&mut bytes);
-                self.value.one(&crate::transaction::payload(LABEL, &bytes), stream).map(|draft| draft.as_action(action))
+                self.value.one(&crate::transaction::payload(LABEL, &bytes), stream).map(|draft| draft.named(action))
             }
             action => {
                 // In turns, so that the thread of each rests for as long as can be.

@@ -320,7 +320,7 @@ fn total_collateral(fee: u64) -> u64 {
 
 impl Draft {
     /// The same transaction under the name of an action.
-    pub(crate) fn as_action(self, action: Action) -> Self {
+    pub(crate) fn named(self, action: Action) -> Self {
         Self { action: action.name(), ..self }
     }
 

@@ -35,7 +35,7 @@ def made(profile: str, folder: Path, *settings: str) -> Run:
 
 
 def in_blocks(run: Run) -> Counter[str]:
-    """How many transactions of the load are in blocks, by what they do."""
+    """Numbers of transactions of the load in blocks, by what they do."""
     actions = {row["transaction"]: row["action"] for row in run.table("submissions").to_pylist()}
     return Counter(actions[row["transaction"]] for row in run.table("inclusions").to_pylist())
 

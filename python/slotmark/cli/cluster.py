@@ -45,7 +45,7 @@ def create(
             settings=settings,
         )
     pools, edges = sum(host.pool is not None for host in bed.hosts), sum(host.edge for host in bed.hosts)
-    kinds = f"{pools:,} pools" + (f", {edges:,} edge hosts" if edges else "")
+    kinds = f"{pools:,} pools" + (f", {counted(edges, 'edge host')}" if edges else "")
     genesis = bed.genesis
     talk.remark(
         f"{out}: {len(bed.hosts):,} hosts, {kinds}, {len(bed.links):,} links; in the genesis {genesis.delegators:,} "

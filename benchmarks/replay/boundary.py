@@ -1,4 +1,4 @@
-"""Times of the boundary of an epoch by the number of delegators: the first block of an epoch in a replay by our engine.
+"""Times of the boundary of an epoch by the number of delegators: the first block of an epoch in a replay by our engine, and blocks with a pulse of rewards.
 
     benchmarks/replay/boundary.py [DELEGATORS...]        10000 100000 1000000 by default
 
@@ -33,11 +33,18 @@ def forge(folder: Path, delegators: int) -> Path:
     return chain
 
 
-def replayed(chain: Path, folder: Path) -> tuple[float, float, float]:
-    """Figures of one process: ms of a boundary with rewards, ms of loading the genesis's outputs, and its largest resident set in MB."""
+def replayed(chain: Path, folder: Path) -> tuple[float, float, float, float, float]:
+    """Figures of one process: ms of a boundary with rewards, of a pulse and of the longest one, and of loading outputs; its largest resident set in MB."""
     blocks, end = replay(chain, folder)
     boundaries = [block["tick_ns"] / 1e6 for block in blocks if block["first_of_epoch"]][WITH_REWARDS:]
-    return statistics.median(boundaries), end["load_ns"] / 1e6, end["peak_bytes"] / 1e6
+    pulses = [block["tick_ns"] / 1e6 for block in blocks if block["reward_pulse"] and not block["first_of_epoch"]]
+    return (
+        statistics.median(boundaries),
+        statistics.median(pulses),
+        max(pulses),
+        end["load_ns"] / 1e6,
+        end["peak_bytes"] / 1e6,
+    )
 
 
 def main(sizes: list[int]) -> None:
@@ -49,15 +56,15 @@ def main(sizes: list[int]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         chains = {size: forge(folder, size) for size in sizes}
-        measured: dict[int, list[tuple[float, float, float]]] = {size: [] for size in sizes}
+        measured: dict[int, list[tuple[float, ...]]] = {size: [] for size in sizes}
         for _ in range(ROUNDS):
             for size, chain in chains.items():
                 measured[size].append(replayed(chain, folder))
-    heads = ("delegators", "boundary ms", "to loading", "ns/delegator", "growth", "peak MB")
+    heads = ("delegators", "boundary ms", "to loading", "ns/delegator", "growth", "pulse ms", "longest ms", "peak MB")
     print("".join(f"{head:>14}" for head in heads))
     least = None
     for size, rounds in measured.items():
-        boundary, load, peak = (statistics.median(one) for one in zip(*rounds, strict=True))
+        boundary, pulse, longest, load, peak = (statistics.median(one) for one in zip(*rounds, strict=True))
         each = boundary * 1e6 / size
         least = least or each
         cells = (
@@ -66,6 +73,8 @@ def main(sizes: list[int]) -> None:
             f"{boundary / load:.2f}",
             f"{each:,.0f}",
             f"{each / least:.2f}",
+            f"{pulse:,.1f}",
+            f"{longest:,.1f}",
             f"{peak:,.0f}",
         )
         print("".join(f"{cell:>14}" for cell in cells))

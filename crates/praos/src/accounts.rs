@@ -18,12 +18,9 @@ use slotmark_chain::hash::blake2b_256;
 use slotmark_network::{Ratio, shelley};
 
 use self::governing::Governing;
-use self::rewards::{Issue, Update};
+use self::rewards::Pulser;
 use crate::base::Base;
 use crate::genesis::Genesis;
-
-/// The last version of the protocol in which rewards are only worked out for accounts that are there then.
-const LAST_WITH_EARLY_FILTER: u64 = 6;
 
 /// The last version of the protocol in which pools may share a VRF key (`hardforkConwayDisallowDuplicatedVRFKeys`).
 const LAST_WITH_SHARED_VRF_KEYS: u64 = 10;
@@ -44,8 +41,8 @@ pub struct Pots {
 /// Stake and pools as they were at the beginning of an epoch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
-    /// Lovelace by owner, and the pool that it delegates to, which is registered.
-    pub(crate) stake: HashMap<Credential, (u64, Hash28)>,
+    /// Owners in their order, each once, with lovelace and the pool that it delegates to, which is registered.
+    pub(crate) stake: Vec<(Credential, u64, Hash28)>,
     pub(crate) pools: HashMap<Hash28, PoolTerms>,
 }
 
@@ -82,17 +79,7 @@ struct Constants {
     max_lovelace: u64,
     epoch_slots: u64,
     active_slots: Ratio,
-}
-
-/// Lovelace that rewards move at the end of an epoch.
-pub(crate) struct NextUpdate {
-    /// Into the treasury.
-    pub(crate) treasury: u64,
-    /// Out of the reserves; negative where more of the fees goes into them than they issue.
-    pub(crate) reserves: i64,
-    /// Out of the fees.
-    pub(crate) fees: u64,
-    pub(crate) rewards: HashMap<Credential, u64>,
+    security_parameter: u64,
 }
 
 /// A transaction, as far as it changes accounts and pots.
@@ -167,8 +154,8 @@ pub struct Accounts {
     running: shelley::Parameters,
     /// The parameters of the epoch before.
     before: shelley::Parameters,
-    /// The accounts when the running epoch's rewards began to be worked out; None before that.
-    eligible: Option<OrdMap<Credential, Option<Account>>>,
+    /// The running epoch's rewards, as far as they are worked out; None before that begins.
+    pulser: Option<Pulser>,
 }
 
 impl Accounts {
@@ -178,7 +165,12 @@ impl Accounts {
         let (conway, dreps) = genesis.ledger.as_ref().map_or((None, &[][..]), |ledger| (ledger.parameters.conway, &ledger.dreps));
         let of_base = genesis.base.iter().flat_map(|base| base.delegated()).map(|(_, delegated)| delegated.accounts as usize).sum();
         let mut accounts = Self {
-            constants: Constants { max_lovelace, epoch_slots: genesis.shelley.epoch_slots, active_slots: genesis.active_slots.share() },
+            constants: Constants {
+                max_lovelace,
+                epoch_slots: genesis.shelley.epoch_slots,
+                active_slots: genesis.active_slots.share(),
+                security_parameter: genesis.shelley.security_parameter,
+            },
             epoch: 0,
             base: genesis.base.clone().map(|base| (base, parameters.key_deposit)),
             accounts: OrdMap::new(),
@@ -192,7 +184,7 @@ impl Accounts {
             fees_to_share: 0,
             running: parameters,
             before: parameters,
-            eligible: None,
+            pulser: None,
         };
         // Their deposits count, although nobody paid them (`conwayRegisterInitialAccounts`).
         accounts.pots.deposits = of_base as u64 * parameters.key_deposit;
@@ -296,30 +288,9 @@ impl Accounts {
         self.pools.iter().filter_map(move |(id, pool)| Some((*id, if changed { &pool.changed.as_ref()?.0 } else { &pool.terms })))
     }
 
-    /// The changes that the end of the running epoch makes by rewards.
-    pub(crate) fn next_update(&self) -> NextUpdate {
-        let issue = Issue {
-            parameters: &self.before,
-            constants: &self.constants,
-            blocks: &self.blocks_before,
-            snapshot: &self.snapshots[2],
-            reserves: self.pots.reserves,
-            fees: self.fees_to_share,
-        };
-        let Update { treasury, issued, returned, rewards } = issue.work_out(self.eligible.as_ref());
-        NextUpdate { treasury, reserves: issued as i64 - returned as i64, fees: self.fees_to_share, rewards }
-    }
-
     /// Counts a block of a pool.
     pub(crate) fn count_block(&mut self, pool: Hash28) {
         *self.blocks.entry(pool).or_insert(0) += 1;
-    }
-
-    /// Notes that rewards begin to be worked out, before the first block that is further into its epoch than nonces take to settle.
-    pub(crate) fn begin_rewards(&mut self) {
-        if self.eligible.is_none() && self.before.protocol_version.major <= LAST_WITH_EARLY_FILTER {
-            self.eligible = Some(self.accounts.clone());
-        }
     }
 
     /// Takes in the fees that a transaction which failed phase 2 pays with its collateral.
@@ -408,21 +379,12 @@ impl Accounts {
         })
     }
 
-    /// Pays the rewards that the epoch that ends worked out, those of the one before it (NEWEPOCH).
-    pub(crate) fn pay_rewards(&mut self) {
-        self.begin_rewards();
-        let NextUpdate { treasury, reserves, fees, rewards } = self.next_update();
-        self.eligible = None;
-        self.pots.treasury += treasury;
-        self.pots.reserves = self.pots.reserves.saturating_add_signed(-reserves);
-        self.pots.fees -= fees;
-        for (owner, lovelace) in rewards {
-            self.pay(&owner, lovelace);
-        }
-    }
-
     /// Pays an account; the treasury where it isn't there.
     fn pay(&mut self, owner: &Credential, lovelace: u64) {
+        if let Some(Some(account)) = self.accounts.get_mut(owner) {
+            account.rewards += lovelace;
+            return;
+        }
         match self.account(owner) {
             Some(account) => self.put(*owner, Account { rewards: account.rewards + lovelace, ..account }),
             None => self.pots.treasury += lovelace,
@@ -445,9 +407,11 @@ impl Accounts {
     fn snapshot(&self, held: impl Iterator<Item = (Credential, u64, Hash28)>) -> Snapshot {
         let stake = held.filter_map(|(owner, lovelace, pool)| {
             let total = self.account(&owner)?.rewards.saturating_add(lovelace);
-            (total > 0 && self.pools.contains_key(&pool)).then_some((owner, (total, pool)))
+            (total > 0 && self.pools.contains_key(&pool)).then_some((owner, total, pool))
         });
-        let stake = stake.collect();
+        let mut stake: Vec<_> = stake.collect();
+        // In the order in which accounts lie, so that paying their rewards goes through memory once.
+        stake.sort_unstable_by_key(|(owner, ..)| *owner);
         let pools = self.pools.iter().map(|(id, pool)| (*id, pool.terms.clone())).collect();
         Snapshot { stake, pools }
     }

@@ -165,11 +165,9 @@ impl Stake {
         self.accounts.as_deref()
     }
 
-    /// Notes that a block is further into its epoch than nonces take to settle.
-    pub(crate) fn begin_rewards(&mut self) {
-        if let Some(accounts) = &mut self.accounts {
-            accounts.begin_rewards();
-        }
+    /// Goes on working rewards out where accounts are followed: see [`Accounts::pulse_rewards`].
+    pub(crate) fn pulse_rewards(&mut self, is_late: bool) -> bool {
+        self.accounts.as_mut().is_some_and(|accounts| accounts.pulse_rewards(is_late))
     }
 
     /// Follows accounts no longer: stake lacks what it would without them.
@@ -283,7 +281,7 @@ impl Stake {
         // The snapshot comes first: changes and retirements that the boundary brings aren't in it.
         let snapshot = self.accounts.as_mut().and_then(|accounts| accounts.take_snapshot(held(&self.holdings)));
         let mark = match (snapshot, &self.next_mark) {
-            (Some(snapshot), _) => Arc::new(self.summed(snapshot.stake.values().map(|(lovelace, pool)| (*pool, *lovelace)))),
+            (Some(snapshot), _) => Arc::new(self.summed(snapshot.stake.iter().map(|(_, lovelace, pool)| (*pool, *lovelace)))),
             (None, Some(mark)) => mark.clone(),
             (None, None) => Arc::new(self.distribution()),
         };

@@ -42,6 +42,8 @@ pub struct Step {
     pub epoch: Option<Arc<Epoch>>,
     /// The leader of its slot.
     pub leader: Leader,
+    /// True where a part of the epoch's rewards was worked out before its transactions.
+    pub pulses_rewards: bool,
     /// The outputs that each of its transactions refers to; empty without any, and in Byron.
     pub resolved: Vec<Resolved>,
     /// The protocol parameters that its transactions are under; None where they aren't known.
@@ -164,7 +166,8 @@ impl ChainState {
         let mut outcome = Outcome::default();
         self.later = Mutex::default();
         self.check_link(header, &mut outcome);
-        let mut step = Step { outcome, epoch: None, leader: Leader::Unknown, resolved: Vec::new(), parameters: None };
+        let mut step =
+            Step { outcome, epoch: None, leader: Leader::Unknown, pulses_rewards: false, resolved: Vec::new(), parameters: None };
         let Some(issuer) = header.issuer else {
             // Byron's ledger isn't followed, and what comes out of it isn't known.
             if let Some(network) = &mut self.network {
@@ -189,7 +192,7 @@ impl ChainState {
         let epoch = network.enter_epoch(header);
         network.check_limits(header, body_bytes, &mut step.outcome);
         step.leader = network.leader(header, &epoch, &issuer);
-        network.note_block(header, &epoch, issuer, step.leader);
+        step.pulses_rewards = network.note_block(header, &epoch, issuer, step.leader);
         network.evolve(header, &epoch);
         step.parameters = network.transactions().cloned();
         if let Some(block) = block {

@@ -9,8 +9,8 @@ pub enum Phase {
     Read,
     /// Decoding all of it, and computing its transactions' ids.
     Decode,
-    /// Going into its slot, and taking in its header: nonces and counters, and at the beginning of an epoch rewards, the snapshot of stake,
-    /// pools that change and retire, and parameters.
+    /// Going into its slot, and taking in its header: nonces and counters, in the middle of an epoch a part of the rewards, and at its beginning
+    /// paying them, the snapshot of stake, pools that change and retire, and parameters.
     Tick,
     /// The header's link, number, slot, counter, signatures, VRF proofs and leadership.
     HeaderCheck,

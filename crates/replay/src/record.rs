@@ -49,6 +49,8 @@ pub struct Block {
     pub era: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_of_epoch: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reward_pulse: Option<u64>,
     pub block_bytes: u64,
     pub transactions: u64,
     pub inputs: u64,

@@ -246,7 +246,8 @@ impl Work<'_> {
         if self.settings.backend.is_on_disk {
             laps.end(Phase::Flush);
         }
-        Ok(line(&block, ticked.map(|(_, begins_epoch)| u64::from(begins_epoch)), looked, &laps))
+        let marks = ticked.map(|(step, begins_epoch)| (u64::from(begins_epoch), u64::from(step.pulses_rewards))).unzip();
+        Ok(line(&block, marks, looked, &laps))
     }
 
     /// Holds a block's transactions against the rules of the ledger, and runs their scripts, where the genesis has what that takes.
@@ -355,7 +356,7 @@ fn body_bytes(block: &Block<'_, '_>) -> u64 {
     u64::from(block.body.end - block.body.start)
 }
 
-fn line(block: &Block<'_, '_>, first_of_epoch: Option<u64>, looked: Looked, laps: &Laps) -> record::Block {
+fn line(block: &Block<'_, '_>, (first_of_epoch, reward_pulse): (Option<u64>, Option<u64>), looked: Looked, laps: &Laps) -> record::Block {
     record::Block {
         record: "block",
         slot: block.header.slot,
@@ -363,6 +364,7 @@ fn line(block: &Block<'_, '_>, first_of_epoch: Option<u64>, looked: Looked, laps
         hash: hex::encode(block.header.hash),
         era: block.header.era as u64,
         first_of_epoch,
+        reward_pulse,
         block_bytes: block.bytes.len() as u64,
         transactions: block.transactions.len() as u64,
         inputs: block.inputs.len() as u64,

@@ -103,6 +103,33 @@ fn every_store_ends_with_the_same_accounts_and_pots_as_a_state_that_keeps_all_it
 }
 
 #[test]
+fn rewards_are_worked_out_in_pulses_from_four_tenths_of_an_epoch_on() {
+    let place = Place::forged();
+    let lines = place.replay("memory", None, false);
+    // An epoch has 400 slots, of which 4k/f are 160. There are 4k pulses of a part of the owners each, but none in the last fifth of the epoch, before
+    // which all is done. In the first two epochs no snapshot is old enough.
+    let pulse = (16 + DELEGATORS).div_ceil(8);
+    let (mut left, mut running, mut late) = (None, 0, 0);
+    for line in &lines[1..lines.len() - 1] {
+        let slot = line["slot"].as_u64().unwrap();
+        if slot / 400 != running {
+            (running, left) = (slot / 400, None);
+        }
+        let (is_early, is_late) = (slot % 400 <= 160, slot % 400 > 320);
+        let next = match left {
+            _ if is_early || running < 2 => None,
+            _ if is_late => Some(0),
+            None => Some(16 + DELEGATORS),
+            Some(left) => Some(u64::saturating_sub(left, pulse)),
+        };
+        assert_eq!(line["reward_pulse"], u64::from(next != left), "slot {slot}");
+        late += u64::from(is_late && next != left);
+        left = next;
+    }
+    assert!(late > 0 && running > 5, "{late} epochs of {running} were late");
+}
+
+#[test]
 fn a_replay_that_goes_on_has_the_accounts_of_one_that_was_not_disturbed() {
     let place = Place::forged();
     let whole = place.replay("memory", None, false);

@@ -62,7 +62,7 @@ pub struct Bed {
     pub shape: Shape,
     /// The address of each pool's funds, and the key that spends them.
     pub funds: Vec<(Vec<u8>, SigningKey)>,
-    /// What configurations of nodes have beside what they need.
+    /// Members of nodes' configurations beside those that they need.
     pub settings: Map<String, Value>,
     net: u32,
 }

@@ -3,6 +3,7 @@
 use slotmark_chain::block::{DRep, GovernanceAction};
 use slotmark_network::{Ratio, conway};
 
+use super::rewards::Issue;
 use super::*;
 use crate::lottery::ActiveSlots;
 
@@ -115,24 +116,106 @@ fn a_retired_pools_deposit_goes_to_its_account_or_else_to_the_treasury() {
 fn rewards_are_those_worked_out_by_hand() {
     let ratio = |numerator, denominator| Ratio::new(numerator, denominator).unwrap();
     let parameters = shelley::Parameters { a0: Ratio::ZERO, n_opt: 1, rho: ratio(1, 100), tau: ratio(1, 10), ..shelley::PARAMETERS };
-    let constants = Constants { max_lovelace: 1_000_500, epoch_slots: 200, active_slots: ratio(1, 20) };
-    let stake = HashMap::from([(OWNER, (100, POOL)), (MEMBER, (300, POOL))]);
-    let work_out = |blocks: u64, pledge: u64, eligible: Option<&OrdMap<Credential, Option<Account>>>| {
-        let snapshot = Snapshot { stake: stake.clone(), pools: HashMap::from([(POOL, PoolTerms { pledge, ..terms(200) })]) };
+    let constants = constants();
+    let work_out = |blocks: u64, pledge: u64, eligible: Option<OrdMap<Credential, Option<Account>>>| {
+        let stake = vec![(OWNER, 100, POOL), (MEMBER, 300, POOL)];
+        let snapshot = Arc::new(Snapshot { stake, pools: HashMap::from([(POOL, PoolTerms { pledge, ..terms(200) })]) });
         let blocks = OrdMap::unit(POOL, blocks);
         let issue =
             Issue { parameters: &parameters, constants: &constants, blocks: &blocks, snapshot: &snapshot, reserves: 1_000_000, fees: 0 };
-        let Update { treasury, issued, returned, rewards } = issue.work_out(eligible);
-        (treasury, issued, returned, rewards.get(&OWNER).copied(), rewards.get(&MEMBER).copied())
+        let mut pulser = issue.begin(eligible);
+        pulser.complete();
+        let moves = pulser.pot_moves();
+        let rewards: HashMap<Credential, u64> = pulser.rewards().collect();
+        (moves.treasury, moves.reserves, rewards.get(&OWNER).copied(), rewards.get(&MEMBER).copied())
     };
     // Issued 10,000, of which the treasury has a tenth. The pool has 400 of 500 in circulation, and so may earn four fifths of 9,000: 7,200. Its leader has
     // the cost of 200, and of the rest a tenth and a quarter of nine tenths: 2,275.
-    assert_eq!(work_out(10, 100, None), (1_000, 10_000, 1_800, Some(2_475), Some(4_725)));
-    assert_eq!(work_out(20, 100, None), (1_000, 10_000, 1_800, Some(2_475), Some(4_725)));
+    assert_eq!(work_out(10, 100, None), (1_000, 8_200, Some(2_475), Some(4_725)));
+    assert_eq!(work_out(20, 100, None), (1_000, 8_200, Some(2_475), Some(4_725)));
     // Half of the blocks expected: half of all.
-    assert_eq!(work_out(5, 100, None), (500, 5_000, 900, Some(200 + 1_105), Some(2_295)));
-    assert_eq!(work_out(10, 101, None), (1_000, 10_000, 9_000, None, None));
-    assert_eq!(work_out(10, 100, Some(&OrdMap::unit(MEMBER, Some(Account::default())))), (1_000, 10_000, 9_000 - 4_725, None, Some(4_725)));
+    assert_eq!(work_out(5, 100, None), (500, 4_100, Some(200 + 1_105), Some(2_295)));
+    assert_eq!(work_out(10, 101, None), (1_000, 1_000, None, None));
+    assert_eq!(work_out(10, 100, Some(OrdMap::unit(MEMBER, Some(Account::default())))), (1_000, 5_725, None, Some(4_725)));
+}
+
+/// The facts of a network in which 1,000,500 lovelace can exist, with k of 3.
+fn constants() -> Constants {
+    Constants { max_lovelace: 1_000_500, epoch_slots: 200, active_slots: Ratio::new(1, 20).unwrap(), security_parameter: 3 }
+}
+
+fn member(number: u8) -> Credential {
+    Credential { script: number.is_multiple_of(2), hash: [number; 28] }
+}
+
+/// Accounts in an epoch whose rewards are of two pools, whose leader is one of the 30 members; k is 3.
+fn accounts_with_rewards() -> Accounts {
+    let pools = [POOL, [8; 28]];
+    let leader = PoolTerms { pledge: 0, account: member(51), owners: vec![member(51).hash], ..terms(200) };
+    let stake = (40..70).map(|number| (member(number), u64::from(number), pools[usize::from(number) % 2])).collect();
+    let snapshot = Arc::new(Snapshot { stake, pools: pools.iter().map(|pool| (*pool, leader.clone())).collect() });
+    let rho = Ratio::new(1, 100).unwrap();
+    let parameters = shelley::Parameters { a0: Ratio::ZERO, n_opt: 1, rho, tau: Ratio::new(1, 10).unwrap(), ..shelley::PARAMETERS };
+    let mut accounts = Accounts::new(&genesis_with(parameters), 500);
+    (40..70).for_each(|number| accounts.add_account(member(number)));
+    accounts.constants = constants();
+    accounts.pots = Pots { reserves: 990_000, fees: 70, ..accounts.pots };
+    accounts.fees_to_share = 70;
+    accounts.snapshots = [Arc::default(), Arc::default(), snapshot];
+    accounts.blocks_before = pools.iter().map(|pool| (*pool, 5u64)).collect();
+    accounts
+}
+
+/// All that rewards change.
+fn paid(mut accounts: Accounts) -> (Pots, Vec<(Credential, u64)>) {
+    accounts.pay_rewards();
+    assert!(accounts.pulser.is_none());
+    (*accounts.pots(), accounts.with_rewards().map(|(owner, lovelace)| (*owner, lovelace)).collect())
+}
+
+#[test]
+fn rewards_are_the_same_in_however_many_pulses_they_are_worked_out() {
+    let fresh = accounts_with_rewards();
+    let expected = paid(fresh.clone());
+    assert_eq!(expected.1.len(), 30);
+    let all: u64 = expected.1.iter().map(|(_, lovelace)| lovelace).sum();
+    assert_eq!(expected.0.reserves + expected.0.treasury + expected.0.fees + all, 990_070);
+    // The first block begins, and of the 30 owners each pulse has 3: those of 4k pulses would be 36.
+    let mut accounts = fresh.clone();
+    let mut copies = vec![fresh];
+    for block in 0..13 {
+        assert_eq!(accounts.pulse_rewards(false), block < 11, "{block}");
+        copies.push(accounts.clone());
+    }
+    // A copy is what it was, and goes on from there: in the next block, in one that is late, or at the end of the epoch.
+    for (blocks, copy) in copies.into_iter().enumerate() {
+        let left = copy.pulser.clone().map_or(30, |mut pulser| pulser.complete());
+        assert_eq!(left, 30 - 3 * blocks.saturating_sub(1).min(10), "after {blocks}");
+        let mut late = copy.clone();
+        assert_eq!([true, true, false].map(|is_late| late.pulse_rewards(is_late)), [left > 0, false, false], "late after {blocks}");
+        let update = copy.next_update();
+        assert_eq!(update.rewards, expected.1.iter().copied().collect::<HashMap<_, _>>());
+        assert_eq!(paid(late), expected, "late after {blocks}");
+        assert_eq!(paid(copy), expected, "after {blocks}");
+    }
+}
+
+#[test]
+fn accounts_that_may_have_rewards_are_those_when_the_pulses_begin_up_to_version_6() {
+    for (major, expected) in [(6, 0), (7, 1)] {
+        let mut accounts = accounts_with_rewards();
+        accounts.before.protocol_version.major = major;
+        // One comes after the beginning, and one goes: what the latter has is the treasury's.
+        accounts.remove(&member(40));
+        accounts.pulse_rewards(false);
+        accounts.add_account(member(40));
+        accounts.remove(&member(41));
+        let treasury = accounts.next_update().treasury;
+        let lost = accounts.next_update().rewards[&member(41)];
+        accounts.pay_rewards();
+        let found = accounts.with_rewards().filter(|(owner, _)| **owner == member(40)).count();
+        assert_eq!((found, accounts.rewards(&member(41)), accounts.pots.treasury), (expected, None, treasury + lost), "{major}");
+    }
 }
 
 #[test]

@@ -150,19 +150,19 @@ impl Network {
         epoch.distribution.as_ref().map_or(Leader::Unknown, |distribution| distribution.leader(issuer))
     }
 
-    /// Takes in what a header changes of stake.
-    pub(super) fn note_block(&mut self, header: &Header<'_>, epoch: &Epoch, issuer: [u8; 28], leader: Leader) {
-        let Some(stake) = &mut self.stake else { return };
-        // Rewards are worked out from here on, in every era (`randomnessStabilisationWindow`, 4k/f).
+    /// Takes in what a header changes of stake. Returns whether rewards were worked out.
+    pub(super) fn note_block(&mut self, header: &Header<'_>, epoch: &Epoch, issuer: [u8; 28], leader: Leader) -> bool {
+        let Some(stake) = &mut self.stake else { return false };
+        // Rewards are worked out from here on, in every era (`randomnessStabilisationWindow`, 4k/f), and are to be there as many slots later.
         let settling = settling_slots(Era::Conway, self.genesis.shelley.security_parameter, self.genesis.active_slots.share());
-        if header.slot > epoch.first_slot.saturating_add(settling) {
-            stake.begin_rewards();
-        }
+        let begin = epoch.first_slot.saturating_add(settling);
+        let pulses = header.slot > begin && stake.pulse_rewards(header.slot > begin.saturating_add(settling));
         match leader {
             Leader::Pool(_) | Leader::NotRegistered => stake.note_pool_block(issuer, epoch.number, self.may_have_rewards),
             Leader::Unknown => stake.leave_accounts(),
             Leader::Nobody | Leader::Delegate(_) => {}
         }
+        pulses
     }
 
     pub(super) fn evolve(&mut self, header: &Header<'_>, epoch: &Epoch) {

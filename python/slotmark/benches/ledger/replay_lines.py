@@ -12,7 +12,7 @@ T = TypeVar("T")
 CONTRACT = 1
 
 COUNTS = (
-    *("block_no", "era", "first_of_epoch", "block_bytes", "transactions", "inputs", "outputs"),
+    *("block_no", "era", "first_of_epoch", "reward_pulse", "block_bytes", "transactions", "inputs", "outputs"),
     *("script_memory", "script_steps", "missing"),
 )
 """Counts of a block that are kept; any of them may be missing."""

@@ -46,6 +46,7 @@ BLOCKS = pa.schema(
         pa.field("flush_ns", pa.int64()),
         pa.field("era", pa.int64()),  # its number in the chain's encoding: 0 and 1 Byron, 2 Shelley, up to 7 Conway
         pa.field("first_of_epoch", pa.int64()),  # 1 where it is the first block of its epoch, else 0
+        pa.field("reward_pulse", pa.int64()),  # 1 where its tick works out a part of the epoch's rewards, else 0
     ]
 )
 """One row per block and process, in the order of run and slot."""

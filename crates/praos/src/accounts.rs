@@ -1,7 +1,7 @@
 //! Reward accounts, pools and pots: what blocks and the ends of epochs change beside the unspent outputs.
 //!
-//! After the rules DELEGS, DELPL, DELEG, POOL, NEWEPOCH, SNAP and POOLREAP of the Shelley ledger specification. Governance and
-//! instantaneous rewards aren't followed: where a transaction has one, whether it fits isn't known.
+//! After the rules DELEGS, DELPL, DELEG, POOL, NEWEPOCH, SNAP and POOLREAP of the Shelley ledger specification, and of Conway's GOV and GOVCERT as far as
+//! `governing` has them. Ratification, the committee and instantaneous rewards aren't followed: where a transaction has one, whether it fits isn't known.
 
 mod governing;
 mod rewards;

@@ -94,7 +94,7 @@ impl Check<'_> {
             None => self.unknown_limits(),
         }
         let state = [transaction.certificates, transaction.withdrawals, transaction.votes, transaction.proposals];
-        if state.iter().any(|listing| listing.count > 0) || transaction.update.is_some() {
+        if state.iter().any(|listing| listing.count > 0) || transaction.update.is_some() || transaction.treasury.is_some() {
             match resolved.fits_accounts {
                 Some(fits) => self.outcome.note(Rule::LedgerState, fits),
                 None => self.outcome.note_unknown(Rule::LedgerState),

@@ -36,6 +36,8 @@ pub struct Pots {
     pub deposits: u64,
     /// Fees of the running epoch, and those of the one before, which aren't shared out yet.
     pub fees: u64,
+    /// Donations of the running epoch, which the treasury gets at its end.
+    pub donations: u64,
 }
 
 /// Stake and pools as they were at the beginning of an epoch.
@@ -86,6 +88,10 @@ struct Constants {
 #[derive(Clone, Debug, Default)]
 pub struct Moves {
     pub(crate) fee: u64,
+    /// Lovelace for the treasury.
+    pub(crate) donation: u64,
+    /// What it states to be in the treasury.
+    pub(crate) treasury: Option<u64>,
     pub(crate) withdrawals: Vec<(Credential, u64)>,
     pub(crate) certificates: Vec<Certificate>,
     /// Its proposals, each with its id.
@@ -106,6 +112,8 @@ impl Moves {
         let id = if proposals.is_empty() { [0; 32] } else { blake2b_256(&[transaction.body.of(block.bytes)]) };
         Ok(Self {
             fee: transaction.fee,
+            donation: transaction.donation.unwrap_or_default(),
+            treasury: transaction.treasury,
             withdrawals: block.withdrawals(transaction)?,
             certificates: block.certificates(transaction)?,
             proposals: (0..).zip(proposals).map(|(place, proposal)| (ActionId { transaction: id, place }, proposal)).collect(),
@@ -121,7 +129,13 @@ impl Moves {
 
     /// Returns whether it changes no more than the fees: such a one fits everywhere.
     pub fn only_pays(&self) -> bool {
-        self.withdrawals.is_empty() && self.certificates.is_empty() && self.proposals.is_empty() && self.votes.is_empty() && !self.updates
+        self.withdrawals.is_empty()
+            && self.certificates.is_empty()
+            && self.proposals.is_empty()
+            && self.votes.is_empty()
+            && !self.updates
+            && self.donation == 0
+            && self.treasury.is_none()
     }
 }
 
@@ -306,6 +320,9 @@ impl Accounts {
             Some(holds) => fits &= holds,
             None => known = false,
         };
+        // The treasury gets donations at the end of the epoch: they don't count yet.
+        note(Some(moves.treasury.is_none_or(|stated| stated == self.pots.treasury)));
+        self.pots.donations += moves.donation;
         let major = self.running.protocol_version.major;
         // Withdrawals come before certificates (DELEGS), and these before governance (GOV).
         for (owner, amount) in &moves.withdrawals {
@@ -448,6 +465,7 @@ impl Accounts {
             self.pots.deposits -= pool.deposit;
             self.pay(&pool.terms.account, pool.deposit);
         }
+        self.pots.treasury += std::mem::take(&mut self.pots.donations);
         self.before = std::mem::replace(&mut self.running, *parameters);
         self.blocks_before = std::mem::take(&mut self.blocks);
     }

@@ -91,7 +91,7 @@ fn what_preview_withdraws_and_who_leads_follow_from_rewards() {
     let found = run(genesis(), |_, _, _| {});
     println!("{:?} {:?}, rewards {} unspent {}", found.counts, found.pots, found.rewards, found.unspent);
     let pots = found.pots.expect("accounts that are followed to the end");
-    let all = pots.treasury + pots.reserves + pots.deposits + pots.fees + found.rewards + found.unspent;
+    let all = pots.treasury + pots.reserves + pots.deposits + pots.fees + pots.donations + found.rewards + found.unspent;
     assert_eq!(all, 45_000_000_000_000_000);
     let Counts { leaders, leaders_broken, withdrawals, transactions, .. } = found.counts;
     assert_eq!((leaders, leaders_broken), (50_675, 0));

@@ -121,4 +121,6 @@ pub struct Pots {
     pub deposits: u64,
     /// Fees that aren't shared out yet.
     pub fees: u64,
+    /// Donations that the treasury doesn't have yet.
+    pub donations: u64,
 }

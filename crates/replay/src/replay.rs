@@ -348,6 +348,7 @@ impl Ledger {
             reserves: pots.reserves,
             deposits: pots.deposits,
             fees: pots.fees,
+            donations: pots.donations,
         })
     }
 }

@@ -55,7 +55,7 @@ impl Place {
 /// The pots of a last line.
 fn pots(lines: &[Value]) -> Value {
     let end = lines.last().expect("a last line");
-    let names = ["accounts", "rewards", "treasury", "reserves", "deposits", "fees"];
+    let names = ["accounts", "rewards", "treasury", "reserves", "deposits", "fees", "donations"];
     names.into_iter().map(|name| (name.to_owned(), end[name].clone())).collect::<serde_json::Map<_, _>>().into()
 }
 
@@ -72,10 +72,10 @@ fn followed(chain: &Path, genesis: &Path, blocks: usize) -> (Value, u64) {
     let accounts = stake.accounts().expect("accounts that are followed");
     let (pots, rewards) = (accounts.pots(), accounts.all_rewards());
     let unspent: u64 = stake.all_unspent().map(|(_, _, encoded)| decode_output(&encoded).unwrap().lovelace).sum();
-    let all = unspent + rewards + pots.treasury + pots.reserves + pots.deposits + pots.fees;
+    let all = unspent + rewards + pots.treasury + pots.reserves + pots.deposits + pots.fees + pots.donations;
     let pots = json!({
         "accounts": accounts.registered(), "rewards": rewards, "treasury": pots.treasury, "reserves": pots.reserves,
-        "deposits": pots.deposits, "fees": pots.fees,
+        "deposits": pots.deposits, "fees": pots.fees, "donations": pots.donations,
     });
     (pots, all)
 }

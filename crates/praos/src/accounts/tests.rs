@@ -100,6 +100,24 @@ fn what_fits_is_taken_and_what_does_not_is_refused() {
 }
 
 #[test]
+fn the_treasury_gets_donations_at_the_end_of_the_epoch() {
+    let mut accounts = accounts();
+    accounts.pots.treasury = 30;
+    let stating = |treasury, donation| Moves { treasury, donation, ..Moves::default() };
+    assert!(!stating(Some(30), 0).only_pays() && !stating(None, 1).only_pays() && stating(None, 0).only_pays());
+    assert_eq!(accounts.apply(&stating(Some(30), 4)), Some(true));
+    assert_eq!(accounts.apply(&stating(None, 3)), Some(true));
+    assert_eq!((accounts.pots().treasury, accounts.pots().donations), (30, 7));
+    for wrong in [29, 31, 37] {
+        assert_eq!(accounts.clone().apply(&stating(Some(wrong), 1)), Some(false), "{wrong}");
+    }
+    accounts.begin_epoch(1, &[], &shelley::PARAMETERS);
+    assert_eq!((accounts.pots().treasury, accounts.pots().donations), (37, 0));
+    assert_eq!(accounts.apply(&stating(Some(37), 0)), Some(true));
+    assert_eq!(accounts.apply(&stating(Some(30), 0)), Some(false));
+}
+
+#[test]
 fn a_retired_pools_deposit_goes_to_its_account_or_else_to_the_treasury() {
     let deposit = shelley::PARAMETERS.pool_deposit;
     let mut there = accounts();

@@ -45,7 +45,7 @@ impl Stake {
         out.array(2); // stake by credential and by pointer
         out.map(0);
         out.map(0);
-        out.uint(0); // donations
+        out.uint(pots.donations);
         out.array(4); // snapshots, and fees at the last
         (0..4).for_each(|_| out.null());
         put_non_myopic(&mut out);

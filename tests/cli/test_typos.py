@@ -47,6 +47,12 @@ def test_nothing_is_meant_by_a_name_like_no_other(folder: Path) -> None:
     assert "Did you mean" not in slotmark("samples", "a", "zzz", cwd=folder).stderr
 
 
+def test_nothing_is_meant_by_a_parameter_that_is_right_with_a_value_that_is_not(folder: Path) -> None:
+    ended = slotmark("predict", "value-only-5", "--set", "genesis.protocol_version=12", cwd=folder)
+    assert ended.returncode == 2
+    assert ended.stderr.rstrip().endswith("genesis.protocol_version = 12: expected 10 to 11.")
+
+
 def test_a_run_folder_is_no_folder_of_logs(folder: Path) -> None:
     ended = slotmark("ingest", "a", "-o", "new", cwd=folder)
     assert ended.returncode == 2

@@ -142,7 +142,7 @@ def load_profile(profile: str | Path, settings: Sequence[str] = (), base: str | 
         return _core.cluster_profile(layers, list(settings))
     except SimulationError as error:
         where = "" if given.parent == PROFILES.resolve() else f"{given}: "
-        raise SimulationError(f"{where}{error}{_meant(layers, settings)}") from error
+        raise SimulationError(f"{where}{error}{_meant(layers, settings, str(error))}") from error
 
 
 def profile_layers(profile: str | Path, base: str | Path | None = None) -> list[tuple[Path, str]]:
@@ -185,8 +185,8 @@ def extended_profile(profile: str | Path) -> tuple[str, str]:
     return str(extended), load_profile(_find(str(extended), path))
 
 
-def _meant(layers: Sequence[str], settings: Sequence[str]) -> str:
-    """Returns the parameter that the first unknown setting probably means; empty where all are known, or the profile is wrong by itself."""
+def _meant(layers: Sequence[str], settings: Sequence[str], said: str) -> str:
+    """Returns the parameter that the setting probably means that an error says is unknown; empty where it says something else, or the profile is wrong by itself."""
     try:
         known = parameters(tomllib.loads(_core.cluster_profile(list(layers), [])))
     except SimulationError:
@@ -199,7 +199,7 @@ def _meant(layers: Sequence[str], settings: Sequence[str]) -> str:
         for name in (path, *(path.split(".", place)[-1] for place in range(1, path.count(".") + 1)))
     }
     keys = (setting.partition("=")[0].rstrip("* ").strip() for setting in settings)
-    return next((did_you_mean(key, names) for key in keys if key not in names and "[" not in key), "")
+    return next((did_you_mean(key, names) for key in keys if f"`{key}`" in said and key not in names), "")
 
 
 def parameters(table: dict[str, Any], before: str = "") -> dict[str, Any]:

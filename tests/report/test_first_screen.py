@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -15,6 +16,7 @@ from slotmark.report.document import Facts, Forest, Mark, Paragraph
 from slotmark.report.renderers.html import html
 from slotmark.report.renderers.markdown import markdown
 from slotmark.report.renderers.pdf import pdf
+from slotmark.report.sections.decision import forest
 from slotmark.verdict import Verdict
 from slotmark.versions import slotmark_version
 from tests.made_up_runs import write_run
@@ -82,6 +84,16 @@ def test_places_on_the_axis_follow_the_values() -> None:
     )
     forest = Forest([mark], 0.1, "")
     assert [forest.place(value) for value in (-0.1, 0.0, 0.05, 0.1, 0.5, -9.0)] == [0.0, 0.5, 0.75, 1.0, 1.0, 0.0]
+
+
+def test_one_wide_margin_of_a_decisive_metric_does_not_decide_where_the_axis_ends(comparison: Comparison) -> None:
+    row = next(row for row in comparison.rows if row.metric.rank == "decisive" and row.differences[0])
+    (difference,) = (one for one in row.differences[:1] if one)
+    rows = [
+        msgspec.structs.replace(row, differences=[msgspec.structs.replace(difference, margin=margin)])
+        for margin in (0.005, 0.02, 0.54)
+    ]
+    assert forest(msgspec.structs.replace(comparison, rows=rows)).reach == pytest.approx(10 * 0.02)
 
 
 @pytest.mark.parametrize("width", [80, 120])

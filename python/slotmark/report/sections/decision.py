@@ -1,6 +1,7 @@
 """The first screen of a report: the metrics that matter by rank, and what was found in a few sentences, decisive metrics first."""
 
 from collections.abc import Collection, Sequence
+from statistics import median
 from typing import get_args
 
 from slotmark.compare.result import Comparison
@@ -34,7 +35,7 @@ MOST_NAMED = 4
 """Metrics that a sentence names."""
 
 IN_MARGINS = 10
-"""The end of the forest's axis at most, in the largest margin of a decisive metric: what lies farther is drawn at its end."""
+"""The end of the forest's axis at most, in the median margin of decisive metrics: what lies farther is drawn at its end."""
 
 
 def first_screen(comparison: Comparison, decision: Decision) -> list[Block]:
@@ -102,10 +103,13 @@ def _mark(comparison: Comparison, row: Row, place: int, difference: Difference, 
 
 
 def _reach(marks: Sequence[Mark]) -> float:
-    """Returns the end of the axis on both sides, as a fraction."""
+    """Returns the end of the axis on both sides, as a fraction.
+
+    A margin in a metric's unit may be several times a small level, and an axis for that would have all others in its middle.
+    """
     farthest = [abs(end) for mark in marks for end in (*(mark.ends or ()), *mark.margin)]
     margins = [mark.margin[1] for mark in marks if mark.rank == "decisive"] or [mark.margin[1] for mark in marks]
-    most = IN_MARGINS * max(margins, default=0.0) or 0.2
+    most = IN_MARGINS * (median(margins) if margins else 0.0) or 0.2
     return min(1.05 * max(farthest, default=most), most) or 0.01
 
 

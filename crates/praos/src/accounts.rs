@@ -90,7 +90,7 @@ pub struct Moves {
     pub(crate) fee: u64,
     /// Lovelace for the treasury.
     pub(crate) donation: u64,
-    /// What it states to be in the treasury.
+    /// The treasury, as it states it.
     pub(crate) treasury: Option<u64>,
     pub(crate) withdrawals: Vec<(Credential, u64)>,
     pub(crate) certificates: Vec<Certificate>,

@@ -100,7 +100,8 @@ pub(crate) fn write(
 fn read(path: &Path) -> Result<(Arc<Genesis>, Governance), String> {
     let genesis = Genesis::read(path).map_err(|error| error.to_string())?;
     let conway = read_json::<Conway>(&genesis_beside(path, "conway"), "Conway").map_err(|error| error.to_string())?;
-    let governance = conway.as_ref().and_then(Conway::governance).ok_or_else(|| {
+    let governance = conway.as_ref().and_then(Conway::governance);
+    let governance = governance.filter(|governance| governance.members.is_empty() && governance.guardrails.is_none()).ok_or_else(|| {
         let path = path.display();
         format!("{path}: expected a genesis of Conway beside it without a committee's members and a constitution's script. Give that of a forged chain.")
     })?;

@@ -12,7 +12,7 @@ use crate::parameters::{CostModels, Units, put_ratio};
 use crate::ratio::Ratio;
 
 /// Bytes of a word, in which outputs were priced before Babbage.
-const WORD_BYTES: u64 = 8;
+pub(crate) const WORD_BYTES: u64 = 8;
 const LANGUAGES: [&str; 3] = ["PlutusV1", "PlutusV2", "PlutusV3"];
 
 /// The parameters of forged networks, which are those of the public networks.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use slotmark_chain::CborBuffer;
+use slotmark_chain::block::Credential;
 
 use crate::parameters::put_ratio;
 use crate::ratio::Ratio;
@@ -58,19 +59,35 @@ pub struct Conway {
     constitution: Value,
     #[serde(rename = "initialDReps", default)]
     initial_dreps: Map<String, Value>,
+    /// Pools and DReps that accounts begin with.
+    #[serde(rename = "delegs", default, skip_serializing_if = "Map::is_empty")]
+    delegations: Map<String, Value>,
 }
 
-/// The governance that a genesis begins with: without members of a committee.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The governance that a genesis begins with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Governance {
+    /// Members of the committee, each with the last epoch of its term.
+    pub members: Vec<(Credential, u64)>,
     /// Share of the committee that votes take.
     pub committee_threshold: Ratio,
     /// The place of the constitution.
     pub constitution_url: String,
     /// Its hash.
     pub constitution_hash: [u8; 32],
+    /// Hash of its script; None without one.
+    pub guardrails: Option<[u8; 28]>,
     /// DReps, in ascending order.
     pub dreps: Vec<DRep>,
+}
+
+/// The part of a genesis that isn't parameters.
+#[derive(Clone, Debug, Default)]
+pub struct Beginning {
+    /// DReps, in ascending order.
+    pub dreps: Vec<DRep>,
+    /// The governance; None where it isn't known.
+    pub governance: Option<Governance>,
 }
 
 /// A DRep of a genesis.
@@ -97,37 +114,53 @@ impl Conway {
             committee: json!({"members": {}, "threshold": {"denominator": 3, "numerator": 2}}),
             constitution: json!({"anchor": {"dataHash": "00".repeat(32), "url": ""}}),
             initial_dreps: dreps.map(drep).collect(),
+            delegations: Map::new(),
         }
     }
 
     /// DReps, in ascending order; None where they can't be read.
     pub(crate) fn dreps(&self) -> Option<Vec<DRep>> {
         let drep = |(name, drep): (&String, &Value)| {
-            let (kind, digits) = name.split_once('-')?;
-            let mut hash = [0; 28];
-            hex::decode_to_slice(digits, &mut hash).ok()?;
-            Some(DRep { script: kind == "scriptHash", hash, expiry: drep["expiry"].as_u64()?, deposit: drep["deposit"].as_u64()? })
+            let Credential { script, hash } = credential(name)?;
+            Some(DRep { script, hash, expiry: drep["expiry"].as_u64()?, deposit: drep["deposit"].as_u64()? })
         };
         let mut dreps: Vec<DRep> = self.initial_dreps.iter().map(drep).collect::<Option<_>>()?;
         dreps.sort_unstable();
         Some(dreps)
     }
 
-    /// The governance that it begins with; None where there are members of a committee or a script of the constitution, which aren't followed, or a part
-    /// can't be read.
+    /// The governance that it begins with; None where a part can't be read, or accounts begin with DReps, which isn't followed.
     pub fn governance(&self) -> Option<Governance> {
-        let threshold = &self.committee["threshold"];
-        let no_members = self.committee["members"].as_object().is_some_and(Map::is_empty);
+        let member = |(name, epoch): (&String, &Value)| Some((credential(name)?, epoch.as_u64()?));
         let mut constitution_hash = [0; 32];
         hex::decode_to_slice(self.constitution["anchor"]["dataHash"].as_str()?, &mut constitution_hash).ok()?;
+        let threshold: Ratio = serde_json::from_value(self.committee["threshold"].clone()).ok()?;
+        let guardrails = match self.constitution.get("script") {
+            None | Some(Value::Null) => None,
+            Some(script) => {
+                let mut hash = [0; 28];
+                hex::decode_to_slice(script.as_str()?, &mut hash).ok()?;
+                Some(hash)
+            }
+        };
         let governance = Governance {
-            committee_threshold: serde_json::from_value(threshold.clone()).ok()?,
+            members: self.committee["members"].as_object()?.iter().map(member).collect::<Option<_>>()?,
+            committee_threshold: threshold.is_share().then_some(threshold)?,
             constitution_url: self.constitution["anchor"]["url"].as_str()?.to_owned(),
             constitution_hash,
+            guardrails,
             dreps: self.dreps()?,
         };
-        (no_members && self.constitution.get("script").is_none_or(Value::is_null)).then_some(governance)
+        self.delegations.is_empty().then_some(governance)
     }
+}
+
+/// The credential of a name as `keyHash-…` or `scriptHash-…`.
+fn credential(name: &str) -> Option<Credential> {
+    let (kind, digits) = name.split_once('-')?;
+    let mut hash = [0; 28];
+    hex::decode_to_slice(digits, &mut hash).ok()?;
+    Some(Credential { script: kind == "scriptHash", hash })
 }
 
 /// Protocol parameters that Conway's genesis states; amounts are in lovelace, times in epochs.
@@ -219,5 +252,44 @@ impl Parameters {
         }
         [self.drep_deposit, self.drep_activity].into_iter().for_each(|number| out.uint(number));
         put_ratio(out, self.fee_per_script_byte);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn governance_is_read_or_is_not_known() {
+        let stated = serde_json::to_value(Conway::stated(PARAMETERS, &[1], [[7; 28]].into_iter())).unwrap();
+        let read = |change: &dyn Fn(&mut Value)| {
+            let mut file = stated.clone();
+            change(&mut file);
+            serde_json::from_value::<Conway>(file).unwrap().governance()
+        };
+        let begun = read(&|_| {}).expect("governance");
+        assert_eq!((begun.members.len(), begun.committee_threshold, begun.guardrails), (0, Ratio::new(2, 3).unwrap(), None));
+        assert_eq!((begun.dreps[0].hash, begun.dreps[0].expiry), ([7; 28], DREP_EXPIRY));
+        let members = |file: &mut Value| {
+            let names = ["scriptHash-", "keyHash-"].map(|kind| format!("{kind}{}", "05".repeat(28)));
+            file["committee"]["members"] = json!({&names[0]: 1_000, &names[1]: 7});
+            file["constitution"]["script"] = json!("09".repeat(28));
+        };
+        let begun = read(&members).expect("governance");
+        assert_eq!(begun.guardrails, Some([9; 28]));
+        assert!(
+            [(true, 1_000), (false, 7)]
+                .map(|(script, last)| (Credential { script, hash: [5; 28] }, last))
+                .iter()
+                .all(|member| begun.members.contains(member))
+        );
+        for (place, wrong) in [
+            ("/committee/members", json!({"keyHash-05": 7})),
+            ("/committee/threshold", json!({"numerator": 3, "denominator": 2})),
+            ("/constitution/anchor/dataHash", json!("05")),
+        ] {
+            assert_eq!(read(&|file| *file.pointer_mut(place).unwrap() = wrong.clone()), None, "{place}");
+        }
+        assert_eq!(read(&|file| file["delegs"] = json!({"keyHash-05": {}})), None);
     }
 }

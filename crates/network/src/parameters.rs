@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use slotmark_chain::CborBuffer;
 
 use crate::alonzo::Alonzo;
-use crate::conway::{Conway, DRep};
+use crate::conway::{Beginning, Conway};
 use crate::cost_models::{PLUTUS_V1_COST_MODEL, PLUTUS_V2_COST_MODEL, PLUTUS_V3_COST_MODEL};
 use crate::error::{GenesisError, genesis_beside, read_json};
 use crate::ratio::Ratio;
@@ -69,25 +69,27 @@ pub static STATED: LazyLock<Parameters> = LazyLock::new(|| Parameters {
 
 impl Parameters {
     /// The parameters of Shelley's genesis with those of Alonzo's beside it, and of Conway's where there is one (see [`genesis_beside`]).
-    /// None without Alonzo's: there are no rules of scripts without it. With them come the first DReps, which Conway's genesis has.
+    /// None without Alonzo's: there are no rules of scripts without it. With them comes what Conway's genesis has beside
+    /// parameters.
     ///
     /// # Errors
     /// A file can't be read or isn't a genesis file; the message names file and field.
-    pub fn read(parameters: &shelley::Parameters, shelley: &Path) -> Result<Option<(Self, Vec<DRep>)>, GenesisError> {
+    pub fn read(parameters: &shelley::Parameters, shelley: &Path) -> Result<Option<(Self, Beginning)>, GenesisError> {
         let path = genesis_beside(shelley, "alonzo");
         let Some(alonzo) = read_json::<Alonzo>(&path, "Alonzo")? else { return Ok(None) };
         let mut cost_models = alonzo.cost_models(&path)?;
-        let (mut conway, mut dreps) = (None, Vec::new());
+        let (mut conway, mut beginning) = (None, Beginning::default());
         let path = genesis_beside(shelley, "conway");
         if let Some(file) = read_json::<Conway>(&path, "Conway")? {
-            dreps = file
+            let dreps = file
                 .dreps()
                 .ok_or_else(|| GenesisError::field(&path, "initialDReps", "DReps by their names, each with expiry and deposit"))?;
+            beginning = Beginning { dreps, governance: file.governance() };
             // What Alonzo's genesis has for later eras holds instead of theirs.
             cost_models[2].get_or_insert(file.plutus_v3_cost_model);
             conway = Some(file.parameters);
         }
-        Ok(Some((Self { shelley: *parameters, alonzo: alonzo.parameters, conway, cost_models }, dreps)))
+        Ok(Some((Self { shelley: *parameters, alonzo: alonzo.parameters, conway, cost_models }, beginning)))
     }
 
     /// Takes over an update as genesis keys propose it up to Babbage: a map by number of parameter, encoded.

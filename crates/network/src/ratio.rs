@@ -97,6 +97,17 @@ impl Ratio {
         self.denominator.checked_div(self.numerator).unwrap_or(u64::MAX)
     }
 
+    /// Returns whether a part of a whole is this share of it or more. A part of nothing is no share of it.
+    pub fn is_reached(&self, part: u64, whole: u64) -> bool {
+        let part = if whole == 0 { 0 } else { part };
+        u128::from(part) * u128::from(self.denominator) >= u128::from(whole.max(1)) * u128::from(self.numerator)
+    }
+
+    /// The larger one of two.
+    pub fn or_larger(self, other: Self) -> Self {
+        if other.is_reached(self.numerator, self.denominator) { self } else { other }
+    }
+
     /// The same number in its lowest terms.
     pub fn reduced(&self) -> Self {
         let (mut divisor, mut rest) = (self.denominator, self.numerator);
@@ -174,6 +185,17 @@ mod tests {
         }
         assert_eq!(Ratio::new(6, 8).unwrap().reduced(), Ratio::new(3, 4).unwrap());
         assert_eq!(Ratio::new(0, 8).unwrap().reduced(), Ratio::ZERO);
+    }
+
+    #[test]
+    fn shares_are_reached_exactly() {
+        let share = Ratio::new(2, 3).unwrap();
+        assert!(share.is_reached(2_000_000, 3_000_000) && !share.is_reached(1_999_999, 3_000_000));
+        assert!(
+            !share.is_reached(0, 0) && !share.is_reached(7, 0) && Ratio::ZERO.is_reached(0, 0) && Ratio::ONE.is_reached(u64::MAX, u64::MAX)
+        );
+        let half = Ratio::new(5, 10).unwrap();
+        assert_eq!((share.or_larger(half), half.or_larger(share), half.or_larger(Ratio::ZERO)), (share, share, half));
     }
 
     #[test]

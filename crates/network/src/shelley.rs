@@ -322,6 +322,8 @@ impl Parameters {
         set(&mut self.protocol_version.major, update.protocol_version.as_ref().map(|version| version.0));
         set(&mut self.fee_constant, update.minfee_b.map(u64::from));
         set(&mut self.fee_per_byte, update.minfee_a.map(u64::from));
+        set(&mut self.max_body_bytes, update.max_block_body_size.map(u64::from));
+        set(&mut self.max_header_bytes, update.max_block_header_size.map(u64::from));
         set(&mut self.max_transaction_bytes, update.max_transaction_size.map(u64::from));
         set(&mut self.key_deposit, update.key_deposit);
         set(&mut self.pool_deposit, update.pool_deposit);

@@ -1,8 +1,9 @@
 //! Reward accounts, pools and pots: what blocks and the ends of epochs change beside the unspent outputs.
 //!
-//! After the rules DELEGS, DELPL, DELEG, POOL, NEWEPOCH, SNAP and POOLREAP of the Shelley ledger specification, and of Conway's GOV and GOVCERT as far as
-//! `governing` has them. Ratification, the committee and instantaneous rewards aren't followed: where a transaction has one, whether it fits isn't known.
+//! After the rules DELEGS, DELPL, DELEG, POOL, NEWEPOCH, SNAP and POOLREAP of the Shelley ledger specification; `governing` has Conway's governance.
+//! Instantaneous rewards aren't followed: where a transaction has one, whether it fits isn't known.
 
+mod epochs;
 mod governing;
 mod rewards;
 #[cfg(test)]
@@ -13,11 +14,13 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 use slotmark_chain::Hash32;
-use slotmark_chain::block::{ActionId, Block, Certificate, Credential, DecodeError, Hash28, PoolTerms, Proposal, Transaction, Vote, Voter};
+use slotmark_chain::block::{
+    ActionId, Block, Certificate, Credential, DecodeError, GovernanceAction, Hash28, PoolTerms, Proposal, Transaction, Vote, Voter,
+};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_network::{Ratio, shelley};
 
-use self::governing::Governing;
+use self::governing::{Governing, Now};
 use self::rewards::Pulser;
 use crate::base::Base;
 use crate::genesis::Genesis;
@@ -176,7 +179,6 @@ impl Accounts {
     /// The accounts and pools of a genesis, with this much in unspent outputs.
     pub(crate) fn new(genesis: &Genesis, unspent: u64) -> Self {
         let (parameters, max_lovelace) = (genesis.shelley.parameters, genesis.shelley.max_lovelace_supply);
-        let (conway, dreps) = genesis.ledger.as_ref().map_or((None, &[][..]), |ledger| (ledger.parameters.conway, &ledger.dreps));
         let of_base = genesis.base.iter().flat_map(|base| base.delegated()).map(|(_, delegated)| delegated.accounts as usize).sum();
         let mut accounts = Self {
             constants: Constants {
@@ -194,7 +196,7 @@ impl Accounts {
             blocks: OrdMap::new(),
             blocks_before: OrdMap::new(),
             snapshots: Default::default(),
-            governing: Governing::new(conway, dreps),
+            governing: Governing::of(genesis),
             fees_to_share: 0,
             running: parameters,
             before: parameters,
@@ -323,10 +325,11 @@ impl Accounts {
         // The treasury gets donations at the end of the epoch: they don't count yet.
         note(Some(moves.treasury.is_none_or(|stated| stated == self.pots.treasury)));
         self.pots.donations += moves.donation;
-        let major = self.running.protocol_version.major;
+        let now = self.now();
+        self.governing.note_activity(!moves.proposals.is_empty(), &moves.votes, now);
         // Withdrawals come before certificates (DELEGS), and these before governance (GOV).
         for (owner, amount) in &moves.withdrawals {
-            note(Some(self.governing.may_withdraw(owner, major)));
+            note(self.governing.may_withdraw(owner, now));
             let account = self.account(owner);
             note(Some(account.is_some_and(|account| account.rewards == *amount)));
             if let Some(account) = account.filter(|account| account.rewards > 0) {
@@ -338,17 +341,38 @@ impl Accounts {
         }
         for (id, proposal) in &moves.proposals {
             self.pots.deposits += proposal.deposit;
-            note(self.governing.propose(*id, proposal, self.account(&proposal.account).is_some(), self.epoch, major));
+            let has_accounts = self.has_accounts_of(proposal);
+            note(self.governing.propose(*id, proposal, has_accounts, now));
         }
         for vote in &moves.votes {
             let is_pool = matches!(vote.voter, Voter::Pool(pool) if self.pools.contains_key(&pool));
-            note(self.governing.vote(vote, is_pool, self.epoch, major));
+            note(self.governing.vote(vote, is_pool, now));
         }
+        self.governing.forget_voters(&moves.certificates);
         if fits && !known { None } else { Some(fits) }
     }
 
+    fn now(&self) -> Now {
+        Now { epoch: self.epoch, version: self.running.protocol_version }
+    }
+
+    /// Returns whether there are accounts for what a proposal deposits and withdraws.
+    fn has_accounts_of(&self, proposal: &Proposal) -> bool {
+        let is_there = |owner: &Credential| self.account(owner).is_some();
+        is_there(&proposal.account)
+            && match &proposal.action {
+                GovernanceAction::Withdrawals { amounts, .. } => amounts.iter().all(|(owner, _)| is_there(owner)),
+                _ => true,
+            }
+    }
+
+    /// Returns whether something was proposed to governance ever.
+    pub(crate) fn has_proposals(&self) -> bool {
+        self.governing.has_proposed()
+    }
+
     fn certify(&mut self, certificate: &Certificate) -> Option<bool> {
-        let parameters = self.running;
+        let (parameters, now) = (self.running, self.now());
         Some(match certificate {
             Certificate::Registration { credential, pool } => {
                 let is_new = self.account(credential).is_none();
@@ -381,18 +405,20 @@ impl Accounts {
                 self.pools.contains_key(pool) && (self.epoch + 1..=last).contains(epoch)
             }
             Certificate::VoteDelegation { credential, to } => {
-                self.account(credential).is_some() && self.governing.delegate(*credential, *to, parameters.protocol_version.major)
+                self.account(credential).is_some() && self.governing.delegate(*credential, *to, now)
             }
-            Certificate::DRepRegistration { drep, deposit } => {
+            Certificate::DRepRegistration { deposit, .. } => {
                 self.pots.deposits += deposit;
-                return self.governing.register(*drep, *deposit);
+                return self.governing.certify(certificate, now);
             }
-            Certificate::DRepDeregistration { drep, refund } => {
+            Certificate::DRepDeregistration { refund, .. } => {
                 self.pots.deposits = self.pots.deposits.saturating_sub(*refund);
-                self.governing.deregister(drep, *refund)
+                return self.governing.certify(certificate, now);
             }
-            Certificate::DRepUpdate { drep } => self.governing.has(drep),
-            Certificate::GenesisDelegation { .. } | Certificate::InstantaneousRewards | Certificate::Committee => return None,
+            Certificate::DRepUpdate { .. } | Certificate::CommitteeHotKey { .. } | Certificate::CommitteeResignation { .. } => {
+                return self.governing.certify(certificate, now);
+            }
+            Certificate::GenesisDelegation { .. } | Certificate::InstantaneousRewards => return None,
         })
     }
 
@@ -408,31 +434,6 @@ impl Accounts {
         }
     }
 
-    /// Takes the snapshot of the boundary (SNAP): lovelace in outputs by owner, and the pool that each delegates to. None where nobody has
-    /// rewards and none is needed.
-    pub(crate) fn take_snapshot(&mut self, held: impl Iterator<Item = (Credential, u64, Hash28)>) -> Option<Arc<Snapshot>> {
-        self.fees_to_share = self.pots.fees;
-        if self.base.is_some() {
-            return None;
-        }
-        let mark = Arc::new(self.snapshot(held));
-        self.snapshots.rotate_right(1);
-        self.snapshots[0] = mark.clone();
-        Some(mark)
-    }
-
-    fn snapshot(&self, held: impl Iterator<Item = (Credential, u64, Hash28)>) -> Snapshot {
-        let stake = held.filter_map(|(owner, lovelace, pool)| {
-            let total = self.account(&owner)?.rewards.saturating_add(lovelace);
-            (total > 0 && self.pools.contains_key(&pool)).then_some((owner, total, pool))
-        });
-        let mut stake: Vec<_> = stake.collect();
-        // In the order in which accounts lie, so that paying their rewards goes through memory once.
-        stake.sort_unstable_by_key(|(owner, ..)| *owner);
-        let pools = self.pools.iter().map(|(id, pool)| (*id, pool.terms.clone())).collect();
-        Snapshot { stake, pools }
-    }
-
     /// Returns whether a pool may be registered with a VRF key: from version 11 on, with none that another pool has. None where a pool states again the
     /// key that it has from the next epoch on: releases of cardano-ledger differ in that.
     fn may_have(&self, pool: &Hash28, vrf: &Hash32) -> Option<bool> {
@@ -444,29 +445,5 @@ impl Accounts {
         }
         let is_pending = self.pools.get(pool).is_some_and(|own| own.vrf != *vrf && own.has(vrf));
         (!is_pending).then_some(true)
-    }
-
-    /// Returns whether it is known where the deposit of a pool goes back to.
-    pub(crate) fn knows_account_of(&self, pool: &Hash28) -> bool {
-        self.pools.get(pool).is_none_or(|pool| pool.is_stated || pool.changed.is_some())
-    }
-
-    /// Ends the boundary: pools change and retire (POOLREAP), parameters are adopted, and the count of blocks begins again.
-    pub(crate) fn begin_epoch(&mut self, epoch: u64, retired: &[Hash28], parameters: &shelley::Parameters) {
-        self.epoch = epoch;
-        let changed: Vec<Hash28> = self.pools.iter().filter(|(_, pool)| pool.changed.is_some()).map(|(id, _)| *id).collect();
-        for id in &changed {
-            let pool = Arc::make_mut(self.pools.get_mut(id).expect("a pool"));
-            (pool.terms, pool.vrf) = pool.changed.take().expect("changed terms");
-            pool.is_stated = true;
-        }
-        for id in retired {
-            let Some(pool) = self.pools.remove(id) else { continue };
-            self.pots.deposits -= pool.deposit;
-            self.pay(&pool.terms.account, pool.deposit);
-        }
-        self.pots.treasury += std::mem::take(&mut self.pots.donations);
-        self.before = std::mem::replace(&mut self.running, *parameters);
-        self.blocks_before = std::mem::take(&mut self.blocks);
     }
 }

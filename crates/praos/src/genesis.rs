@@ -10,7 +10,7 @@ use slotmark_chain::block::{Credential, Hash28, PoolTerms};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_ledger::{EncodedOutput, encode_output};
 use slotmark_network::byron::Byron;
-use slotmark_network::conway::DRep;
+use slotmark_network::conway::{Beginning, DRep, Governance};
 use slotmark_network::shelley::{StakingPool, StatedCredential};
 use slotmark_network::{GenesisError, Hex, Network, Parameters, Ratio, Shelley, genesis_beside};
 
@@ -59,6 +59,9 @@ pub struct Ledger {
     /// Its first DReps.
     #[serde(default)]
     pub dreps: Vec<DRep>,
+    /// The governance that Conway begins with; None where it isn't known.
+    #[serde(default)]
+    pub governance: Option<Governance>,
 }
 
 impl Genesis {
@@ -171,7 +174,9 @@ impl Genesis {
     /// The same with what transactions depend on.
     fn with_ledger(self, path: &Path) -> Result<Self, GenesisError> {
         let ledger = match Parameters::read(&self.shelley.parameters, path)? {
-            Some((parameters, dreps)) => Some(Ledger { network: self.shelley.network(path)?, parameters, dreps }),
+            Some((parameters, Beginning { dreps, governance })) => {
+                Some(Ledger { network: self.shelley.network(path)?, parameters, dreps, governance })
+            }
             None => None,
         };
         Ok(Self { ledger, ..self })

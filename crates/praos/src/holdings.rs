@@ -330,6 +330,14 @@ impl Holdings {
         (self.by_credential.contains_key(owner) || self.delegated.contains_key(&pool)).then_some(pool)
     }
 
+    /// Lovelace in the outputs of an owner that count.
+    pub(crate) fn lovelace_of(&self, owner: &Credential) -> u64 {
+        match self.by_credential.get(owner) {
+            Some(number) => self.accounts[*number as usize].lovelace,
+            None => self.base.as_ref().and_then(|base| base.account(owner)).map_or(0, |account| account.lovelace),
+        }
+    }
+
     /// The number of a credential's account.
     pub(crate) fn account(&mut self, credential: Credential) -> u32 {
         let number = self.accounts.len() as u32;

@@ -16,10 +16,11 @@ use slotmark_chain::Hash32;
 use slotmark_chain::block::{Block, Certificate, Credential, DecodeError, Hash28, Output, Transaction, decode_output};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_ledger::{EncodedOutput, Resolved, encode_output};
-use slotmark_network::{Ratio, shelley};
+use slotmark_network::{Parameters, Ratio, shelley};
 
 use crate::accounts::{Accounts, Moves};
 use crate::genesis::Genesis;
+use crate::governance::Ratified;
 use crate::header::{Leader, PoolStake};
 use crate::holdings::{Holdings, Journal, Owner, Place};
 use crate::outputs::{Outputs, SettledTip};
@@ -302,6 +303,12 @@ impl Stake {
         }
     }
 
+    /// Decides on the actions of governance that wait, at the beginning of an epoch with these parameters; None where that isn't known.
+    pub(crate) fn ratify(&mut self, parameters: &Parameters) -> Option<Ratified> {
+        let holdings = &self.holdings;
+        self.accounts.as_mut()?.ratify(parameters, &|owner| holdings.lovelace_of(owner), &|owner| holdings.pool_of(owner), &self.mark)
+    }
+
     /// Notes that a pool made a block in an epoch: its rewards, where it may have any, count from the beginning of the next epoch but one.
     pub fn note_pool_block(&mut self, pool: Hash28, epoch: u64, may_have_rewards: bool) {
         if let Some(accounts) = &mut self.accounts {
@@ -452,7 +459,8 @@ impl Stake {
             | Certificate::DRepRegistration { .. }
             | Certificate::DRepDeregistration { .. }
             | Certificate::DRepUpdate { .. }
-            | Certificate::Committee => {}
+            | Certificate::CommitteeHotKey { .. }
+            | Certificate::CommitteeResignation { .. } => {}
         }
     }
 

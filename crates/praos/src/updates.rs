@@ -1,4 +1,4 @@
-//! Updates of protocol parameters by the genesis keys: the rules PPUP and NEWPP of the Shelley ledger, up to Babbage.
+//! Updates of protocol parameters: by the genesis keys up to Babbage (rules PPUP and NEWPP of the Shelley ledger), and by Conway's governance.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,6 +13,8 @@ pub struct Updates {
     headers: shelley::Parameters,
     /// Parameters of transactions; None where they aren't known.
     transactions: Option<Arc<Parameters>>,
+    /// Parameters from the next epoch on that Conway's governance decided on; None for the same.
+    decided: Option<Arc<Parameters>>,
     quorum: u64,
     /// By the epoch at whose end they are decided and the genesis key that made them.
     proposals: BTreeMap<u64, BTreeMap<Hash28, Proposal>>,
@@ -30,7 +32,7 @@ struct Proposal {
 impl Updates {
     /// Parameters as the genesis has them.
     pub fn new(headers: shelley::Parameters, transactions: Option<Parameters>, quorum: u64) -> Self {
-        Self { headers, transactions: transactions.map(Arc::new), quorum, proposals: BTreeMap::new() }
+        Self { headers, transactions: transactions.map(Arc::new), decided: None, quorum, proposals: BTreeMap::new() }
     }
 
     /// The parameters of headers in the running epoch.
@@ -64,8 +66,19 @@ impl Updates {
         Ok(())
     }
 
-    /// Goes into an epoch: what enough keys proposed alike for the end of the one before it is adopted.
+    /// Takes over, at the beginning of the next epoch, what Conway's governance decided on.
+    pub(crate) fn decide(&mut self, parameters: Option<Arc<Parameters>>) {
+        self.decided = parameters;
+    }
+
+    /// Goes into an epoch: what Conway's governance decided on is adopted, and so is what enough keys proposed alike for
+    /// the end of the one before it.
     pub fn begin_epoch(&mut self, epoch: u64) {
+        if let Some(parameters) = self.decided.take() {
+            let shelley::Parameters { decentralisation, extra_entropy, .. } = self.headers;
+            self.headers = shelley::Parameters { decentralisation, extra_entropy, ..parameters.shelley };
+            self.transactions = Some(parameters);
+        }
         let later = self.proposals.split_off(&epoch);
         let decided = std::mem::replace(&mut self.proposals, later);
         let Some((_, proposals)) = decided.into_iter().next_back().filter(|(at, _)| *at + 1 == epoch) else { return };

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use slotmark_chain::Chain;
 use slotmark_chain::block::{Decoder, decode_output};
 use slotmark_praos::base::Base;
+use slotmark_praos::check::check_chain;
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::state::ChainState;
 use slotmark_replay::{Backend, Settings, replay};
@@ -178,6 +179,53 @@ fn accounts_over_a_base_are_those_of_a_genesis_that_is_held_whole_even_where_eac
     }
     genesis[1].sound().unwrap();
     assert!(registered.len() > 5 && epochs.len() > 3, "{registered:?} in epochs {epochs:?}");
+}
+
+/// Deposits of proposals in transactions that are at most so many epochs old at the end, and all others.
+fn proposed(place: &Place, epochs: u64) -> [u64; 2] {
+    let chain = Chain::open(&place.chain).unwrap();
+    let last = chain.entry(chain.len() - 1).slot / 400;
+    let mut decoder = Decoder::new();
+    let mut found = [0; 2];
+    for index in 0..chain.len() {
+        let block = decoder.decode(chain.bytes(index)).unwrap();
+        for transaction in block.transactions {
+            let deposits: u64 = block.proposals(transaction).unwrap().iter().map(|proposal| proposal.deposit).sum();
+            found[usize::from(last - block.header.slot / 400 > epochs)] += deposits;
+        }
+    }
+    found
+}
+
+#[test]
+fn proposals_expire_and_deposits_go_back_over_a_chain_of_votes() {
+    let folder = tempfile::tempdir().unwrap();
+    let chain = folder.path().join("chain");
+    let shares: Shares = "value=300,registration=6,withdrawal=6,drep=4,proposal=6,vote=40".parse().unwrap();
+    let recipe = Recipe { security_parameter: 2, max_block_body_bytes: 16_384, ..Recipe::new(Workload::Acting(shares), 850) };
+    forge(&recipe, &chain, &mut |_| ControlFlow::Continue(())).unwrap();
+    let place = Place { genesis: chain.join("genesis/shelley-genesis.json"), chain, folder };
+    // One waits for the 30 epochs behind its own, for one in which it expires, and goes at the end of that.
+    let [waiting, gone] = proposed(&place, 31);
+    assert!(waiting > 0 && gone > 0, "{waiting} {gone}");
+    let genesis = Arc::new(Genesis::read(&place.genesis).unwrap());
+    let opened = Chain::open(&place.chain).unwrap();
+    let report = check_chain(&opened, Some(&genesis), &mut |_, _| ControlFlow::Continue(())).unwrap();
+    for counts in &report.rules {
+        assert_eq!((counts.unknown, counts.approximate, counts.broken), (0, 0, 0), "{}: {:?}", counts.rule, report.failures.first());
+    }
+    let of_state = report.rules.iter().find(|counts| counts.rule == "ledger-state").expect("transactions with certificates");
+    assert!(of_state.held > 1_000, "{}", of_state.held);
+    let (expected, all) = followed(&place.chain, &place.genesis, usize::MAX);
+    // Pools and keys of the genesis have deposits that nobody paid.
+    assert_eq!(all, 45_000_000_000_000_000 + 16 * 2_000_000 + 2 * 500_000_000);
+    let deposits = expected["deposits"].as_u64().unwrap();
+    assert!((waiting..waiting + 2_000_000_000_000).contains(&deposits), "{deposits} of {waiting}");
+    // Of what went back some is withdrawn, some is in accounts, and what had no account is in the treasury.
+    assert!(expected["rewards"].as_u64() > Some(0) && expected["treasury"].as_u64() > Some(0), "{expected}");
+    for backend in ["memory", "lsm"] {
+        assert_eq!(pots(&place.replay(backend, None, false)), expected, "{backend}");
+    }
 }
 
 #[test]

@@ -23,6 +23,8 @@ const LEAST: u64 = 5_000_000;
 const MOST_TOKENS: u64 = 1_000_000;
 /// Name of all tokens.
 const TOKEN: &[u8] = b"load";
+/// Epochs in which a proposal waits at most.
+const PROPOSAL_EPOCHS: u64 = conway::PARAMETERS.gov_action_lifetime;
 /// Lovelace that a pool states as its cost: more than the least on any network.
 const POOL_COST: u64 = 500_000_000;
 
@@ -37,7 +39,7 @@ pub enum Action {
     Registration,
     /// Delegates stake to the actor's pool.
     Delegation,
-    /// Withdraws rewards, of which there are none.
+    /// Withdraws all that the reward account holds: deposits of proposals that expired.
     Withdrawal,
     /// Registers a pool, or changes its terms.
     Pool,
@@ -152,6 +154,8 @@ pub(crate) struct Actor {
     thread: OutputReference,
     lovelace: u64,
     done: Done,
+    /// Epochs at whose beginning deposits of proposals go back to its reward account.
+    refunds: Vec<u64>,
 }
 
 /// State that earlier transactions of an actor made.
@@ -160,7 +164,10 @@ struct Done {
     registered: bool,
     pool: bool,
     drep: bool,
-    proposal: Option<Hash32>,
+    /// The last proposal, with the epoch that it was made in.
+    proposal: Option<(Hash32, u64)>,
+    /// Lovelace in the reward account.
+    rewards: u64,
     reference: Option<OutputReference>,
     /// Tokens in the thread.
     tokens: u64,
@@ -169,7 +176,7 @@ struct Done {
 impl Actor {
     /// The actor of a key whose thread is an output with so much, at its [`Actor::address`].
     pub(crate) fn new(signer: u16, key: Hash28, thread: OutputReference, lovelace: u64) -> Self {
-        Self { signer, key, thread, lovelace, done: Done::default() }
+        Self { signer, key, thread, lovelace, done: Done::default(), refunds: Vec::new() }
     }
 
     /// Gives it its first thread.
@@ -177,8 +184,9 @@ impl Actor {
         (self.thread, self.lovelace) = (thread, lovelace);
     }
 
-    /// Does one thing, or first what it depends on; None where the thread holds too little. `auxiliary` is the transaction's.
-    pub(crate) fn act(&mut self, action: Action, auxiliary: &[u8], stream: &mut Stream) -> Option<Draft> {
+    /// Does one thing in an epoch, or first what it depends on; None where the thread holds too little. `auxiliary` is the transaction's.
+    pub(crate) fn act(&mut self, action: Action, epoch: u64, auxiliary: &[u8], stream: &mut Stream) -> Option<Draft> {
+        self.enter(epoch);
         let script = self.policy_script();
         let policy = blake2b_224(&[&[0], &script]);
         let before = self.done;
@@ -206,7 +214,11 @@ impl Actor {
                 done.registered = true;
             }
             Action::Delegation => beside.certificates.push(self.certificate(2, |out| out.bytes(&self.key))),
-            Action::Withdrawal => beside.withdrawal = Some(self.account()),
+            Action::Withdrawal => {
+                beside.withdrawal = Some((self.account(), before.rewards));
+                deposit = -i128::from(before.rewards);
+                done.rewards = 0;
+            }
             Action::Pool => {
                 beside.certificates.push(self.pool(stream.below(100)));
                 deposit = if before.pool { 0 } else { shelley::PARAMETERS.pool_deposit.into() };
@@ -242,7 +254,7 @@ impl Actor {
                 deposit = conway::PARAMETERS.gov_action_deposit.into();
                 proposes = true;
             }
-            Action::Vote => beside.vote = before.proposal.map(|proposal| self.vote(&proposal, stream.below(3))),
+            Action::Vote => beside.vote = before.proposal.map(|(proposal, _)| self.vote(&proposal, stream.below(3))),
         }
         let published = if publishes { REFERENCE_LOVELACE } else { 0 };
         let (draft, lovelace) = settle(|fee| {
@@ -268,16 +280,29 @@ impl Actor {
             done.reference = Some(draft.output(1));
         }
         if proposes {
-            done.proposal = Some(draft.id);
+            done.proposal = Some((draft.id, epoch));
+            // It expires in the first epoch that begins after the last one for votes on it, and its deposit goes back at its end.
+            self.refunds.push(epoch + PROPOSAL_EPOCHS + 2);
         }
         (self.thread, self.lovelace, self.done) = (draft.output(0), lovelace, done);
         Some(draft.named(action))
     }
 
+    /// Goes into an epoch: deposits go back to the reward account, if it is there, and nobody votes any more on what was proposed too long ago.
+    fn enter(&mut self, epoch: u64) {
+        let waiting = self.refunds.len();
+        self.refunds.retain(|at| *at > epoch);
+        if self.done.registered {
+            self.done.rewards += (waiting - self.refunds.len()) as u64 * conway::PARAMETERS.gov_action_deposit;
+        }
+        self.done.proposal = self.done.proposal.filter(|(_, proposed)| epoch <= proposed + PROPOSAL_EPOCHS);
+    }
+
     /// Returns what has to be done first for an action, or the action itself.
     fn possible(&self, action: Action) -> Action {
-        let Done { registered, pool, drep, proposal, .. } = self.done;
+        let Done { registered, pool, drep, proposal, rewards, .. } = self.done;
         match action {
+            Action::Registration if rewards > 0 => Action::Withdrawal, // without which it can't be taken back
             Action::Delegation | Action::Withdrawal | Action::Proposal if !registered => Action::Registration,
             Action::Delegation if !pool => Action::Pool,
             Action::Vote if !drep => Action::DRep,

@@ -387,7 +387,8 @@ impl Source for Acting<'_> {
                 // In turns, so that the thread of each rests for as long as can be.
                 let place = self.next % self.actors.len();
                 self.next += 1;
-                self.actors[place].act(action, &auxiliary, stream)
+                // Transactions are made before anybody knows which epoch takes them, and a live cluster has few.
+                self.actors[place].act(action, 0, &auxiliary, stream)
             }
         };
         Ok(draft.into_iter().collect())

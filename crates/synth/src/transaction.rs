@@ -72,8 +72,8 @@ pub(crate) struct ScriptSpend<'a> {
 #[derive(Clone, Default)]
 pub(crate) struct Beside {
     pub(crate) certificates: Vec<Vec<u8>>,
-    /// A reward account from which nothing is withdrawn.
-    pub(crate) withdrawal: Option<[u8; 29]>,
+    /// A reward account, and all the lovelace that it holds.
+    pub(crate) withdrawal: Option<([u8; 29], u64)>,
     /// Tokens of a policy that are minted, or burnt.
     pub(crate) mint: Option<(Hash28, i64)>,
     /// A native script among the witnesses.
@@ -186,11 +186,11 @@ impl Spec<'_> {
             body.set(certificates.len());
             certificates.iter().for_each(|certificate| body.extend_from_slice(certificate));
         }
-        if let Some(account) = withdrawal {
+        if let Some((account, lovelace)) = withdrawal {
             body.uint(5);
             body.map(1);
             body.bytes(account);
-            body.uint(0);
+            body.uint(*lovelace);
         }
         if !self.auxiliary.is_empty() {
             body.uint(7);

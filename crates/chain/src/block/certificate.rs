@@ -107,8 +107,18 @@ pub enum Certificate {
         /// The DRep.
         drep: Credential,
     },
-    /// Says who votes for a member of the committee, or that nobody does.
-    Committee,
+    /// Has a hot key vote for a member of the committee.
+    CommitteeHotKey {
+        /// The member.
+        cold: Credential,
+        /// The one who votes for it.
+        hot: Credential,
+    },
+    /// Ends a membership of the committee before its term does.
+    CommitteeResignation {
+        /// The member.
+        cold: Credential,
+    },
 }
 
 /// The one who votes for a stake credential.
@@ -191,7 +201,8 @@ fn certificate(cursor: &mut Cursor<'_>, certificates: &mut Vec<Certificate>) -> 
             add(Certificate::GenesisDelegation { genesis_key, delegate, vrf_key_hash: *cursor.bytes_of("the hash of a VRF key")? });
         }
         6 => add(Certificate::InstantaneousRewards),
-        14 | 15 => add(Certificate::Committee),
+        14 => add(Certificate::CommitteeHotKey { cold: credential(cursor)?, hot: credential(cursor)? }),
+        15 => add(Certificate::CommitteeResignation { cold: credential(cursor)? }),
         16 | 17 => {
             let drep = credential(cursor)?;
             next(cursor)?;
@@ -273,7 +284,7 @@ fn drep(cursor: &mut Cursor<'_>) -> Result<DRep> {
 }
 
 /// `[0, key hash]` or `[1, script hash]`.
-fn credential(cursor: &mut Cursor<'_>) -> Result<Credential> {
+pub(super) fn credential(cursor: &mut Cursor<'_>) -> Result<Credential> {
     let expected = "a stake credential, as [0 or 1, hash]";
     let pair = cursor.array_of(2, expected)?;
     let script = match cursor.uint(expected)? {
@@ -327,8 +338,11 @@ mod tests {
             (format!("83098201{one}8103"), Certificate::VoteDelegation { credential: script, to: DRep::NoConfidence }),
             (format!("83098200{one}8200{two}"), Certificate::VoteDelegation { credential: key, to: registered }),
             (format!("840b8200{one}{two}00"), Certificate::Registration { credential: key, pool: Some([2; 28]) }),
-            (format!("830e8200{one}8200{two}"), Certificate::Committee),
-            (format!("830f8200{one}f6"), Certificate::Committee),
+            (
+                format!("830e8200{one}8200{two}"),
+                Certificate::CommitteeHotKey { cold: key, hot: Credential { script: false, hash: [2; 28] } },
+            ),
+            (format!("830f8200{one}f6"), Certificate::CommitteeResignation { cold: key }),
             (format!("84108200{one}07f6"), Certificate::DRepRegistration { drep: key, deposit: 7 }),
             (format!("83118200{one}07"), Certificate::DRepDeregistration { drep: key, refund: 7 }),
             (format!("83128201{one}f6"), Certificate::DRepUpdate { drep: script }),

@@ -17,7 +17,7 @@ mod update;
 pub use crate::cbor::{DecodeError, Span};
 pub use certificate::{Certificate, Credential, DRep, Hash28, PoolTerms};
 pub use era::Era;
-pub use governance::{ActionId, GovernanceAction, Proposal, Vote, Voter};
+pub use governance::{ActionId, Answer, GovernanceAction, Proposal, Vote, Voter};
 pub use header::{Header, OperationalCertificate, VrfCertificate, header_hash};
 pub use parts::{Input, Listing, Output, Redeemer, Transaction, VkeyWitness, Witnesses};
 pub use update::{ParameterUpdate, Update};

@@ -90,7 +90,7 @@ impl Bed {
         let mut shelley: Value = serde_json::from_slice(&fs::read(chain.join("genesis/shelley-genesis.json")).unwrap()).unwrap();
         let (mut pools, mut stake, mut initial, mut funds) = (Map::new(), Map::new(), Map::new(), Vec::new());
         for number in 1..=shape.pools as u8 {
-            let cold = SigningKey::from_bytes(&[number; 32]);
+            let cold = cold_key(usize::from(number) - 1);
             let vrf = vrf::SigningKey::from_seed(&[number; 32]);
             let kes = kes::SigningKey::from_seed(&[number; 32]);
             let certificate = Certificate::sign(&cold, kes.verification_key(), certificate_number(number), 0);
@@ -212,6 +212,11 @@ fn net() -> u32 {
 /// The key of the stake of a pool's owner.
 pub fn staking_key(pool: usize) -> SigningKey {
     SigningKey::from_bytes(&[201 + pool as u8; 32])
+}
+
+/// A pool's cold key.
+pub fn cold_key(pool: usize) -> SigningKey {
+    SigningKey::from_bytes(&[pool as u8 + 1; 32])
 }
 
 /// The number of a pool's operational certificate, which need not be 0.

@@ -9,7 +9,7 @@ use slotmark_chain::block::{Credential, Hash28};
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_network::shelley;
 
-use super::{Bed, FUNDS, MAGIC, Node, run, staking_key};
+use super::{Bed, FUNDS, MAGIC, Node, cold_key, run, staking_key};
 
 /// The tag of a set.
 const SET: Tag = Tag::new(258);
@@ -35,6 +35,20 @@ pub enum Act {
     Withdrawal(u64),
     /// The pool's owner takes the registration of the stake key back, with its deposit.
     Deregistration,
+    /// The pool's owner registers as a DRep with this deposit, has itself vote for its stake, and votes for the member of the committee that it is.
+    Seats(u64),
+    /// The pool's owner proposes these actions with a deposit each, as encoded.
+    Proposals(u64, &'static [&'static [u8]]),
+    /// The pool's owner, as a DRep and as a member of the committee, and the pool vote for all actions of a transaction.
+    Votes([u8; 32], &'static [&'static [Voter]]),
+}
+
+/// The one who votes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Voter {
+    Committee,
+    DRep,
+    Pool,
 }
 
 /// A signed transaction.
@@ -68,18 +82,21 @@ impl<'b> Wallet<'b> {
     /// As [`Wallet::spend`], with an act.
     pub fn act(&mut self, fee: u64, act: Act) -> Signed {
         let (address, key) = &self.bed.funds[self.pool];
-        let staking = staking_key(self.pool);
+        let (staking, cold) = (staking_key(self.pool), cold_key(self.pool));
+        let account = [&[0xe0][..], &hash_of(&staking)].concat();
         let (lines, received) = match act {
             Act::Metadata(lines) => (lines, 0),
             Act::Withdrawal(lovelace) => (0, lovelace),
             Act::Deregistration => (0, shelley::PARAMETERS.key_deposit),
-            Act::Abstention => (0, 0),
+            Act::Abstention | Act::Votes(..) => (0, 0),
+            Act::Seats(deposit) => (0, deposit.wrapping_neg()),
+            Act::Proposals(deposit, actions) => (0, (deposit * actions.len() as u64).wrapping_neg()),
         };
         let metadata = write(|e| {
             e.map(1)?.u8(0)?.array(lines as u64)?;
             (0..lines).try_for_each(|_| e.bytes(&[7; 64])?.ok())
         });
-        self.lovelace = self.lovelace + received - fee;
+        self.lovelace = self.lovelace.wrapping_add(received) - fee;
         let is_plain = matches!(act, Act::Metadata(0));
         let body = write(|e| {
             e.map(if is_plain { 3 } else { 4 })?;
@@ -97,8 +114,34 @@ impl<'b> Wallet<'b> {
                     e.u8(4)?.tag(SET)?.array(1)?.array(2)?.u8(1)?;
                     e.array(2)?.u8(0)?.bytes(&hash_of(&staking))?;
                 }
+                Act::Seats(deposit) => {
+                    e.u8(4)?.tag(SET)?.array(3)?;
+                    e.array(4)?.u8(16)?.array(2)?.u8(0)?.bytes(&hash_of(&staking))?.u64(deposit)?.null()?;
+                    e.array(3)?.u8(9)?.array(2)?.u8(0)?.bytes(&hash_of(&staking))?.array(2)?.u8(0)?.bytes(&hash_of(&staking))?;
+                    e.array(3)?.u8(14)?.array(2)?.u8(0)?.bytes(&hash_of(&staking))?.array(2)?.u8(0)?.bytes(&hash_of(&staking))?;
+                }
+                Act::Proposals(deposit, actions) => {
+                    e.u8(20)?.tag(SET)?.array(actions.len() as u64)?;
+                    for action in actions {
+                        e.array(4)?.u64(deposit)?.bytes(&account)?;
+                        e.writer_mut().extend_from_slice(&replaced(action, &account));
+                        e.array(2)?.str("")?.bytes(&[0; 32])?;
+                    }
+                }
+                Act::Votes(transaction, voters) => {
+                    e.u8(19)?.map(3)?;
+                    for (number, voter, hash) in
+                        [(0, Voter::Committee, hash_of(&staking)), (2, Voter::DRep, hash_of(&staking)), (4, Voter::Pool, hash_of(&cold))]
+                    {
+                        let of_voter = (0u64..).zip(voters).filter(|(_, voters)| voters.contains(&voter));
+                        e.array(2)?.u8(number)?.bytes(&hash)?.map(of_voter.clone().count() as u64)?;
+                        for (place, _) in of_voter {
+                            e.array(2)?.bytes(&transaction)?.u64(place)?.array(2)?.u8(1)?.null()?;
+                        }
+                    }
+                }
                 Act::Withdrawal(lovelace) => {
-                    e.u8(5)?.map(1)?.bytes(&[&[0xe0][..], &hash_of(&staking)].concat())?.u64(lovelace)?;
+                    e.u8(5)?.map(1)?.bytes(&account)?.u64(lovelace)?;
                 }
             }
             Ok(())
@@ -107,6 +150,9 @@ impl<'b> Wallet<'b> {
         let mut signers = vec![key];
         if !matches!(act, Act::Metadata(_)) {
             signers.push(&staking);
+        }
+        if matches!(act, Act::Votes(..)) {
+            signers.push(&cold);
         }
         let witnesses = write(|e| {
             e.map(1)?.u8(0)?.tag(SET)?.array(signers.len() as u64)?;
@@ -137,6 +183,15 @@ pub fn submit(node: &Node, accepted: &mut Vec<Wallet<'_>>) {
             }
         }
     });
+}
+
+/// An action with an account in place of 29 bytes of 0xff.
+fn replaced(action: &[u8], account: &[u8]) -> Vec<u8> {
+    let mut action = action.to_vec();
+    if let Some(place) = action.windows(29).position(|bytes| bytes == [0xff; 29]) {
+        action[place..place + 29].copy_from_slice(account);
+    }
+    action
 }
 
 fn hash_of(key: &SigningKey) -> Hash28 {

@@ -1,12 +1,47 @@
-//! The state of Conway's governance that certificates, withdrawals, votes and proposals have to fit: DReps, those who vote for accounts, and
-//! proposals (rules GOVCERT, DELEG and GOV). Whether a proposal is ratified isn't followed, nor is the committee.
+//! Conway's governance: DReps, those who vote for accounts, the committee, proposals and votes (rules GOVCERT, DELEG and GOV of cardano-ledger), and
+//! at the ends of epochs ratification, enactment and expiry (RATIFY, ENACT and EPOCH).
+//!
+//! What waits at the beginning of an epoch is decided on by the votes and the stake of that moment, and takes effect at its end.
+
+mod boundary;
+mod committee;
+mod proposals;
+mod ratification;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
 
 use imbl::OrdMap;
-use slotmark_chain::block::{ActionId, Credential, DRep, GovernanceAction, Proposal, Vote, Voter};
-use slotmark_network::conway;
+use slotmark_chain::block::{ActionId, Certificate, Credential, DRep, GovernanceAction, Proposal, Vote, Voter};
+use slotmark_network::{conway, shelley};
 
-/// From this major version on, governance is complete; before it, DReps only vote on what is proposed for information.
+pub(super) use self::boundary::{Payments, RewardsOf, Stakes};
+use self::committee::{Committee, Enacted, Seat};
+use self::proposals::{Proposals, Proposed};
+use self::ratification::Decided;
+use crate::genesis::Genesis;
+
+/// The first major version with governance.
+const FIRST: u64 = 9;
+/// From this major version on, governance is complete; before it, DReps only vote on what is proposed for information
+/// (`hardforkConwayBootstrapPhase`).
 const FIRST_COMPLETE: u64 = 10;
+/// From this major version on, only elected members of the committee vote (`hardforkConwayDisallowUnelectedCommitteeFromVoting`).
+const FIRST_ELECTED: u64 = 11;
+
+/// The moment of an act of governance.
+#[derive(Clone, Copy)]
+pub(super) struct Now {
+    pub(super) epoch: u64,
+    pub(super) version: shelley::ProtocolVersion,
+}
+
+impl Now {
+    fn is_complete(&self) -> bool {
+        self.version.major >= FIRST_COMPLETE
+    }
+}
 
 /// A registration of a DRep.
 #[derive(Clone)]
@@ -14,6 +49,8 @@ struct Registered {
     deposit: u64,
     /// Its number: votes that were given to an earlier registration don't count for a later one.
     number: u64,
+    /// The last epoch in which it counts, without epochs in which there was nothing to vote on.
+    expiry: u64,
 }
 
 /// Those who vote for an account.
@@ -21,69 +58,132 @@ struct Registered {
 enum VotedBy {
     /// A DRep, by the number of its registration.
     Registered(Credential, u64),
-    /// Nobody ever.
-    Nobody,
+    /// A DRep that must be registered when governance becomes complete.
+    Named(Credential),
+    Abstain,
+    NoConfidence,
 }
 
-/// A proposal that was made.
-#[derive(Clone)]
-struct Proposed {
-    action: GovernanceAction,
-    epoch: u64,
-}
-
-/// The state that acts of governance have to fit.
+/// The state of governance.
 #[derive(Clone)]
 pub(super) struct Governing {
     parameters: Option<conway::Parameters>,
+    /// False where something isn't known that ratification depends on.
+    is_known: bool,
     dreps: OrdMap<Credential, Registered>,
     registrations: u64,
     accounts: OrdMap<Credential, VotedBy>,
-    proposals: OrdMap<ActionId, Proposed>,
+    /// True where a DRep left before governance was complete: who votes for others isn't known from then on, for cardano-ledger kept it wrong.
+    is_unsure: bool,
+    /// Epochs in a row without anything to vote on.
+    dormant: u64,
+    proposals: Proposals,
+    enacted: Enacted,
+    /// By cold credential.
+    seats: OrdMap<Credential, Seat>,
+    /// Results for the end of the running epoch; None where there are none.
+    decided: Option<Arc<Decided>>,
 }
 
 impl Governing {
-    /// The state of a genesis with these DReps, which nobody votes by.
-    pub(super) fn new(parameters: Option<conway::Parameters>, dreps: &[conway::DRep]) -> Self {
-        let mut governing = Self { parameters, dreps: OrdMap::new(), registrations: 0, accounts: OrdMap::new(), proposals: OrdMap::new() };
+    /// The state of a genesis, with DReps that nobody votes by.
+    pub(super) fn of(genesis: &Genesis) -> Self {
+        let Some(ledger) = &genesis.ledger else { return Self::new(None, &[], None) };
+        Self::new(ledger.parameters.conway, &ledger.dreps, ledger.governance.as_ref())
+    }
+
+    pub(super) fn new(parameters: Option<conway::Parameters>, dreps: &[conway::DRep], governance: Option<&conway::Governance>) -> Self {
+        let enacted = governance
+            .map(|begin| Enacted::new(Committee::new(begin.members.iter().copied(), begin.committee_threshold), begin.guardrails))
+            .unwrap_or_default();
+        let mut governing = Self {
+            parameters,
+            is_known: governance.is_some(),
+            dreps: OrdMap::new(),
+            registrations: 0,
+            accounts: OrdMap::new(),
+            is_unsure: false,
+            dormant: 0,
+            proposals: Proposals::default(),
+            enacted,
+            seats: OrdMap::new(),
+            decided: None,
+        };
         for drep in dreps {
-            governing.add(Credential { script: drep.script, hash: drep.hash }, drep.deposit);
+            governing.add(Credential { script: drep.script, hash: drep.hash }, drep.deposit, drep.expiry);
         }
         governing
     }
 
-    fn add(&mut self, drep: Credential, deposit: u64) {
+    /// Returns whether something was proposed ever.
+    pub(super) fn has_proposed(&self) -> bool {
+        self.proposals.made() > 0
+    }
+
+    fn add(&mut self, drep: Credential, deposit: u64, expiry: u64) {
         self.registrations += 1;
-        self.dreps.insert(drep, Registered { deposit, number: self.registrations });
+        self.dreps.insert(drep, Registered { deposit, number: self.registrations, expiry });
     }
 
-    /// Registers a DRep. Returns whether that fits; None where the deposit that is due isn't known.
-    pub(super) fn register(&mut self, drep: Credential, deposit: u64) -> Option<bool> {
-        if self.has(&drep) {
-            return Some(false);
+    /// The last epoch in which a DRep counts that is active now (`computeDRepExpiry`).
+    fn expiry(&self, now: Now, dormant: u64) -> u64 {
+        let activity = self.parameters.map_or(0, |parameters| parameters.drep_activity);
+        now.epoch.saturating_add(activity).saturating_sub(dormant)
+    }
+
+    /// Takes in a certificate of a DRep or of the committee. Returns whether it fits; None where that isn't known.
+    pub(super) fn certify(&mut self, certificate: &Certificate, now: Now) -> Option<bool> {
+        match certificate {
+            Certificate::DRepRegistration { drep, deposit } => {
+                if self.has(drep) {
+                    return Some(false);
+                }
+                let dormant = if now.is_complete() { self.dormant } else { 0 };
+                self.add(*drep, *deposit, self.expiry(now, dormant));
+                self.parameters.map(|parameters| parameters.drep_deposit == *deposit)
+            }
+            Certificate::DRepDeregistration { drep, refund } => {
+                self.is_unsure |= !now.is_complete();
+                Some(self.dreps.remove(drep).is_some_and(|registered| registered.deposit == *refund))
+            }
+            Certificate::DRepUpdate { drep } => Some(self.renew(drep, now)),
+            Certificate::CommitteeHotKey { cold, hot } => self.seat(*cold, Seat::Hot(*hot)),
+            Certificate::CommitteeResignation { cold } => self.seat(*cold, Seat::Resigned),
+            _ => None,
         }
-        self.add(drep, deposit);
-        self.parameters.map(|parameters| parameters.drep_deposit == deposit)
     }
 
-    /// Ends a DRep's registration. Returns whether that fits.
-    pub(super) fn deregister(&mut self, drep: &Credential, refund: u64) -> bool {
-        self.dreps.remove(drep).is_some_and(|registered| registered.deposit == refund)
-    }
-
-    /// Returns whether a DRep is registered.
-    pub(super) fn has(&self, drep: &Credential) -> bool {
+    fn has(&self, drep: &Credential) -> bool {
         self.dreps.contains_key(drep)
     }
 
+    /// Notes that a DRep is active. Returns whether it is registered.
+    fn renew(&mut self, drep: &Credential, now: Now) -> bool {
+        let expiry = self.expiry(now, self.dormant);
+        self.dreps.get_mut(drep).map(|registered| registered.expiry = expiry).is_some()
+    }
+
+    /// Says who votes for a member of the committee, who hasn't resigned: for one that is there, or that joins by a proposal.
+    fn seat(&mut self, cold: Credential, seat: Seat) -> Option<bool> {
+        let joins = |proposed: &Proposed| match proposed.action() {
+            GovernanceAction::Committee { joining, .. } => joining.iter().any(|(member, _)| *member == cold),
+            _ => false,
+        };
+        let is_member = self.enacted.committee.as_ref().is_some_and(|committee| committee.has(&cold)) || self.proposals.all().any(joins);
+        let before = self.seats.insert(cold, seat);
+        self.is_known.then_some(is_member && before != Some(Seat::Resigned))
+    }
+
     /// Has others vote for a registered account. Returns whether that fits.
-    pub(super) fn delegate(&mut self, account: Credential, to: DRep, major: u64) -> bool {
+    pub(super) fn delegate(&mut self, account: Credential, to: DRep, now: Now) -> bool {
         let by = match to {
+            DRep::Registered(drep) if !now.is_complete() => VotedBy::Named(drep),
             DRep::Registered(drep) => match self.dreps.get(&drep) {
                 Some(registered) => VotedBy::Registered(drep, registered.number),
-                None => return major < FIRST_COMPLETE,
+                None => return false,
             },
-            DRep::Abstain | DRep::NoConfidence => VotedBy::Nobody,
+            DRep::Abstain => VotedBy::Abstain,
+            DRep::NoConfidence => VotedBy::NoConfidence,
         };
         self.accounts.insert(account, by);
         true
@@ -94,47 +194,124 @@ impl Governing {
         self.accounts.remove(account);
     }
 
-    /// Returns whether an owner may withdraw: a key's votes have to be given to somebody.
-    pub(super) fn may_withdraw(&self, owner: &Credential, major: u64) -> bool {
-        major < FIRST_COMPLETE || owner.script || self.accounts.get(owner).is_some_and(|by| self.is_valid(by))
+    /// Returns whether an owner may withdraw: a key's votes have to be given to somebody. None where that isn't known.
+    pub(super) fn may_withdraw(&self, owner: &Credential, now: Now) -> Option<bool> {
+        if !now.is_complete() || owner.script {
+            return Some(true);
+        }
+        (!self.is_unsure).then(|| self.accounts.get(owner).is_some_and(|by| self.is_valid(by)))
     }
 
     fn is_valid(&self, by: &VotedBy) -> bool {
         match by {
             VotedBy::Registered(drep, number) => self.dreps.get(drep).is_some_and(|registered| registered.number == *number),
-            VotedBy::Nobody => true,
+            VotedBy::Named(drep) => self.has(drep),
+            VotedBy::Abstain | VotedBy::NoConfidence => true,
         }
     }
 
-    /// Takes in a proposal, of which it is known whether there is an account for its deposit. Returns whether it fits; None where that
-    /// isn't known: what is to be enacted depends on what was.
-    pub(super) fn propose(&mut self, id: ActionId, proposal: &Proposal, has_account: bool, epoch: u64, major: u64) -> Option<bool> {
+    /// Takes in, before a transaction's certificates, what its proposals and votes change of DReps (CERTS, and LEDGER from version 11 on): a proposal
+    /// ends the time without anything to vote on, which doesn't count for DReps that weren't expired in it, and who votes is active.
+    pub(super) fn note_activity(&mut self, proposes: bool, votes: &[Vote], now: Now) {
+        if proposes && self.dormant > 0 {
+            let dormant = std::mem::take(&mut self.dormant);
+            let later = |(drep, registered): (&Credential, &Registered)| {
+                let expiry = registered.expiry.saturating_add(dormant);
+                (expiry >= now.epoch).then(|| (*drep, Registered { expiry, ..registered.clone() }))
+            };
+            let renewed: Vec<_> = self.dreps.iter().filter_map(later).collect();
+            self.dreps.extend(renewed);
+        }
+        for vote in votes {
+            if let Voter::DRep(drep) = &vote.voter {
+                self.renew(drep, now);
+            }
+        }
+    }
+
+    /// Takes in a proposal. `has_accounts`: whether there are accounts for its deposit and for what it withdraws. Returns whether it fits; None where that
+    /// isn't known.
+    pub(super) fn propose(&mut self, id: ActionId, proposal: &Proposal, has_accounts: bool, now: Now) -> Option<bool> {
         use GovernanceAction::{HardFork, Info, Parameters};
-        self.proposals.insert(id, Proposed { action: proposal.action, epoch });
-        let is_complete = major >= FIRST_COMPLETE;
-        let is_allowed = is_complete || matches!(proposal.action, Info | Parameters | HardFork);
-        if !is_allowed || (is_complete && !has_account) {
+        let is_allowed = now.is_complete() || matches!(proposal.action, Info | Parameters { .. } | HardFork { .. });
+        let follows = self.follows(&proposal.action, now);
+        let lifetime = self.parameters.map_or(0, |parameters| parameters.gov_action_lifetime);
+        let is_linked = self.proposals.add(id, proposal, now.epoch.saturating_add(lifetime), &self.enacted);
+        if !is_allowed || (now.is_complete() && !has_accounts) || proposal.deposit != self.parameters?.gov_action_deposit {
             return Some(false);
         }
-        let deposits = proposal.deposit == self.parameters?.gov_action_deposit;
-        if deposits && proposal.action != Info { None } else { Some(deposits) }
+        let is_formed = self.is_well_formed(self.proposals.get(&id)?, now);
+        if proposal.action == Info { Some(true) } else { self.is_known.then_some(follows && is_linked && is_formed?) }
     }
 
-    /// Returns whether a vote fits; None where that isn't known. `is_pool` is true where it is that of a registered pool.
-    pub(super) fn vote(&self, vote: &Vote, is_pool: bool, epoch: u64, major: u64) -> Option<bool> {
-        use GovernanceAction::{Constitution, Info, Parameters, Withdrawals};
-        let Some(Proposed { action, epoch: proposed }) = self.proposals.get(&vote.action) else { return Some(false) };
-        let may = match &vote.voter {
-            Voter::DRep(drep) => self.has(drep) && (major >= FIRST_COMPLETE || *action == Info),
-            Voter::Pool(_) => is_pool && !matches!(action, Withdrawals | Constitution),
-            Voter::Committee(_) => return None,
+    /// Returns whether a hard fork is to a version that follows the one before it; true for other actions.
+    fn follows(&self, action: &GovernanceAction, now: Now) -> bool {
+        let GovernanceAction::HardFork { previous, version } = action else { return true };
+        let before = match previous.and_then(|id| self.proposals.get(&id)).map(Proposed::action) {
+            Some(GovernanceAction::HardFork { version, .. }) => *version,
+            _ => (now.version.major, now.version.minor),
         };
-        if !may || epoch > proposed.saturating_add(self.parameters?.gov_action_lifetime) {
-            return Some(false);
+        *version == (before.0 + 1, 0) || *version == (before.0, before.1 + 1)
+    }
+
+    /// Returns whether an action is well-formed by itself; None where it can't be read.
+    fn is_well_formed(&self, proposed: &Proposed, now: Now) -> Option<bool> {
+        Some(match proposed.action() {
+            GovernanceAction::Parameters { guardrails, .. } => {
+                proposed.update.as_ref()?.is_well_formed(now.version.major) && *guardrails == self.enacted.guardrails
+            }
+            GovernanceAction::Withdrawals { amounts, guardrails } => {
+                amounts.iter().any(|(_, lovelace)| *lovelace > 0) && *guardrails == self.enacted.guardrails
+            }
+            GovernanceAction::Committee { leaving, joining, .. } => {
+                joining.iter().all(|(member, last)| *last > now.epoch && !leaving.contains(member))
+            }
+            _ => true,
+        })
+    }
+
+    /// Takes in a vote. Returns whether it fits; None where that isn't known. `is_pool` is true where it is that of a registered pool.
+    pub(super) fn vote(&mut self, vote: &Vote, is_pool: bool, now: Now) -> Option<bool> {
+        let Some(proposed) = self.proposals.get(&vote.action) else { return Some(false) };
+        let fits = self.may_vote(&vote.voter, proposed, is_pool, now).map(|may| may && now.epoch <= proposed.expires_after);
+        self.proposals.vote(vote);
+        self.parameters.and(fits)
+    }
+
+    /// Returns whether somebody may vote on a proposal whose time isn't over.
+    fn may_vote(&self, voter: &Voter, proposed: &Proposed, is_pool: bool, now: Now) -> Option<bool> {
+        use GovernanceAction::{Committee, Constitution, HardFork, Info, NoConfidence, Parameters, Withdrawals};
+        let action = proposed.action();
+        let is_allowed = now.is_complete() || matches!(action, Info | Parameters { .. } | HardFork { .. });
+        Some(match voter {
+            Voter::DRep(drep) => self.has(drep) && (now.is_complete() || *action == Info),
+            Voter::Pool(_) => {
+                let is_of_pools = match action {
+                    Withdrawals { .. } | Constitution { .. } => false,
+                    Parameters { .. } => proposed.update.as_ref()?.is_of_pools(),
+                    _ => true,
+                };
+                is_pool && is_of_pools && is_allowed
+            }
+            Voter::Committee(_) if matches!(action, NoConfidence { .. } | Committee { .. }) || !is_allowed => false,
+            Voter::Committee(hot) => {
+                let committee = self.enacted.committee.as_ref();
+                let is_elected = |cold| now.version.major < FIRST_ELECTED || committee.is_some_and(|committee| committee.has(cold));
+                let is_seat = self.seats.iter().any(|(cold, seat)| *seat == Seat::Hot(*hot) && is_elected(cold));
+                return self.is_known.then_some(is_seat);
+            }
+        })
+    }
+
+    /// Forgets the votes of DReps that a transaction's certificates took the registration from.
+    pub(super) fn forget_voters(&mut self, certificates: &[Certificate]) {
+        let left = certificates.iter().filter_map(|certificate| match certificate {
+            Certificate::DRepDeregistration { drep, .. } => Some(*drep),
+            _ => None,
+        });
+        let left: Vec<Credential> = left.collect();
+        if !left.is_empty() {
+            self.proposals.forget(&left);
         }
-        // One that may be enacted may have gone; and pools vote on some parameters alone.
-        let is_there = *action == Info || epoch == *proposed;
-        let is_of_pools = *action == Parameters && matches!(vote.voter, Voter::Pool(_));
-        (is_there && !is_of_pools).then_some(true)
     }
 }

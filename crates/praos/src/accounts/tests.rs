@@ -1,6 +1,6 @@
 //! Accounts by hand: a transaction that doesn't fit, and the rewards of an epoch.
 
-use slotmark_chain::block::{DRep, GovernanceAction};
+use slotmark_chain::block::DRep;
 use slotmark_network::{Ratio, conway};
 
 use super::rewards::Issue;
@@ -24,7 +24,7 @@ fn registration_with(pool: Hash28, vrf: u8) -> Certificate {
 }
 
 /// A genesis without pools and accounts.
-fn genesis_with(parameters: shelley::Parameters) -> Genesis {
+pub(super) fn genesis_with(parameters: shelley::Parameters) -> Genesis {
     Genesis {
         hash: [0; 32],
         shelley: shelley::Shelley { parameters, ..shelley::Shelley::stated(Default::default(), Default::default()) },
@@ -45,7 +45,7 @@ fn genesis_with(parameters: shelley::Parameters) -> Genesis {
 fn accounts() -> Accounts {
     let parameters = shelley::Parameters { min_pool_cost: 200, ..shelley::PARAMETERS };
     let mut accounts = Accounts::new(&genesis_with(parameters), 500);
-    accounts.governing = Governing::new(Some(conway::PARAMETERS), &[]);
+    accounts.governing = Governing::new(Some(conway::PARAMETERS), &[], None);
     let certificates = [
         Certificate::Registration { credential: OWNER, pool: None },
         Certificate::Registration { credential: MEMBER, pool: None },
@@ -89,8 +89,8 @@ fn what_fits_is_taken_and_what_does_not_is_refused() {
         (vec![], vec![retirement(POOL, 0)], Some(false)),
         (vec![], vec![retirement(POOL, last + 1)], Some(false)),
         (vec![], vec![retirement([8; 28], 1)], Some(false)),
-        (vec![], vec![Certificate::Committee], None),
-        (vec![(OWNER, 6)], vec![Certificate::Committee], Some(false)),
+        (vec![], vec![Certificate::InstantaneousRewards], None),
+        (vec![(OWNER, 6)], vec![Certificate::InstantaneousRewards], Some(false)),
     ] {
         let mut accounts = accounts();
         assert_eq!(accounts.apply(&moves(&[], &[vote_for(OWNER, DRep::Abstain), vote_for(MEMBER, DRep::NoConfidence)])), Some(true));
@@ -250,21 +250,14 @@ fn fees_that_nobody_earns_go_into_the_reserves() {
 }
 
 const DREP: Credential = Credential { script: false, hash: [21; 28] };
-const ACTION: ActionId = ActionId { transaction: [22; 32], place: 0 };
 
 fn vote_for(credential: Credential, to: DRep) -> Certificate {
     Certificate::VoteDelegation { credential, to }
 }
 
-/// A transaction's certificates, proposals and votes.
-type Act<'t> = (&'t [Certificate], &'t [(ActionId, Proposal)], &'t [Vote]);
-
-/// Takes in certificates, proposals and votes, each as a transaction of its own but for the last, whose result it returns.
-fn governed(accounts: &mut Accounts, acts: &[Act<'_>]) -> Option<bool> {
-    let apply = |(certificates, proposals, votes): &Act<'_>| {
-        accounts.apply(&Moves { proposals: proposals.to_vec(), votes: votes.to_vec(), ..moves(&[], certificates) })
-    };
-    acts.iter().map(apply).last().flatten()
+/// Takes in certificates, as one transaction.
+fn certified(accounts: &mut Accounts, certificates: &[Certificate]) -> Option<bool> {
+    accounts.apply(&moves(&[], certificates))
 }
 
 /// Accounts under a major version: OWNER's votes are given to nobody.
@@ -328,12 +321,12 @@ fn dreps_register_once_with_their_deposit_and_leave_with_it() {
     ] {
         let mut accounts = of_version(10);
         let before = accounts.pots().deposits;
-        assert_eq!(governed(&mut accounts, &[(&certificates, &[], &[])]), Some(expected), "{certificates:?}");
+        assert_eq!(certified(&mut accounts, &certificates), Some(expected), "{certificates:?}");
         let stays = certificates.iter().filter(|one| matches!(one, Certificate::DRepRegistration { .. })).count() as u64
             > certificates.iter().filter(|one| matches!(one, Certificate::DRepDeregistration { .. })).count() as u64;
         assert!(!expected || accounts.pots().deposits == before + if stays { deposit } else { 0 }, "{certificates:?}");
     }
-    assert_eq!(governed(&mut of_version(9), &[(&[vote_for(OWNER, DRep::Registered(DREP))], &[], &[])]), Some(true), "before version 10");
+    assert_eq!(certified(&mut of_version(9), &[vote_for(OWNER, DRep::Registered(DREP))]), Some(true), "before version 10");
 }
 
 #[test]
@@ -352,59 +345,9 @@ fn who_withdraws_has_given_the_votes_of_a_key_to_somebody() {
         (10, vec![Certificate::Deregistration { credential: MEMBER }, Certificate::Registration { credential: MEMBER, pool: None }], false),
     ] {
         let mut accounts = of_version(major);
-        assert!(certificates.is_empty() || governed(&mut accounts, &[(&certificates, &[], &[])]) == Some(true), "{certificates:?}");
+        assert!(certificates.is_empty() || certified(&mut accounts, &certificates) == Some(true), "{certificates:?}");
         assert_eq!(accounts.apply(&moves(&[(MEMBER, 0)], &[])), Some(expected), "{certificates:?}");
         let in_one = of_version(10).apply(&moves(&[(MEMBER, 0)], &[vote_for(MEMBER, DRep::Abstain)]));
         assert_eq!(in_one, Some(false), "withdrawals come first");
     }
-}
-
-#[test]
-fn proposals_and_votes_fit_or_do_not_or_it_is_not_known() {
-    use GovernanceAction::{Committee, Constitution, Info, Parameters, Withdrawals};
-    let deposit = conway::PARAMETERS.gov_action_deposit;
-    let proposal = |action| Proposal { deposit, account: OWNER, action };
-    let stranger = Credential { script: true, ..OWNER };
-    for (major, proposal, expected) in [
-        (10, proposal(Info), Some(true)),
-        (10, Proposal { deposit: deposit - 1, ..proposal(Info) }, Some(false)),
-        (10, Proposal { account: stranger, ..proposal(Info) }, Some(false)),
-        (9, Proposal { account: stranger, ..proposal(Info) }, Some(true)),
-        (10, proposal(Committee), None),
-        (9, proposal(Committee), Some(false)),
-        (9, proposal(Parameters), None),
-        (10, Proposal { deposit: 0, ..proposal(Parameters) }, Some(false)),
-    ] {
-        assert_eq!(governed(&mut of_version(major), &[(&[], &[(ACTION, proposal)], &[])]), expected, "{proposal:?} {major}");
-    }
-    let register = Certificate::DRepRegistration { drep: DREP, deposit: conway::PARAMETERS.drep_deposit };
-    let later = ActionId { place: 1, ..ACTION };
-    for (action, voter, on, epochs, expected) in [
-        (Info, Voter::DRep(DREP), ACTION, 0, Some(true)),
-        (Info, Voter::DRep(DREP), ACTION, 30, Some(true)),
-        (Info, Voter::DRep(DREP), ACTION, 31, Some(false)),
-        (Info, Voter::DRep(DREP), later, 0, Some(false)),
-        (Info, Voter::DRep(stranger), ACTION, 0, Some(false)),
-        (Info, Voter::Pool(POOL), ACTION, 0, Some(true)),
-        (Info, Voter::Pool([8; 28]), ACTION, 0, Some(false)),
-        (Info, Voter::Committee(DREP), ACTION, 0, None),
-        (Constitution, Voter::Pool(POOL), ACTION, 0, Some(false)),
-        (Withdrawals, Voter::Pool(POOL), ACTION, 0, Some(false)),
-        (Withdrawals, Voter::DRep(DREP), ACTION, 0, Some(true)),
-        (Withdrawals, Voter::DRep(DREP), ACTION, 1, None),
-        (Parameters, Voter::Pool(POOL), ACTION, 0, None),
-    ] {
-        let mut accounts = of_version(10);
-        let proposals = [(ACTION, proposal(action))];
-        let acts: [Act<'_>; 2] = [(std::slice::from_ref(&register), &[], &[]), (&[], &proposals, &[])];
-        governed(&mut accounts, &acts);
-        accounts.epoch += epochs;
-        let vote = Vote { voter, action: on };
-        assert_eq!(governed(&mut accounts, &[(&[], &[], &[vote])]), expected, "{action:?} {vote:?} {epochs}");
-    }
-    let mut before_ten = of_version(9);
-    let parameters = [(ACTION, proposal(Parameters))];
-    governed(&mut before_ten, &[(&[register], &[], &[]), (&[], &parameters, &[])]);
-    let vote = Vote { voter: Voter::DRep(DREP), action: ACTION };
-    assert_eq!(governed(&mut before_ten, &[(&[], &[], &[vote])]), Some(false));
 }

@@ -1,6 +1,6 @@
 //! The state of the ledger as a Haskell node writes it (`NewEpochState` of cardano-ledger, Conway), as far as amaru begins with it.
 //!
-//! Votes, proposals and delegations to DReps aren't followed, so there are none. Snapshots of stake are left out, since amaru works them out from three
+//! Votes, proposals and delegations to DReps are left out. Snapshots of stake are left out, since amaru works them out from three
 //! such states, and so are relays and metadata of pools.
 
 use std::collections::BTreeMap;
@@ -16,9 +16,10 @@ use super::Stake;
 const REWARD_ADDRESS: [u8; 2] = [0xe0, 0xf0];
 
 impl Stake {
-    /// The state after the last block of an epoch, with the rewards that its end pays; None where accounts aren't followed, or Conway's parameters aren't known.
+    /// The state after the last block of an epoch, with the rewards that its end pays; None where accounts aren't followed, something was proposed
+    /// to governance, or Conway's parameters aren't known.
     pub fn new_epoch_state(&self, parameters: &Parameters, governance: &Governance) -> Option<Vec<u8>> {
-        let accounts = self.accounts()?;
+        let accounts = self.accounts().filter(|accounts| !accounts.has_proposals())?;
         let parameters = parameters.encode()?;
         let pots = *accounts.pots();
         let mut out = Vec::new();

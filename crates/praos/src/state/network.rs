@@ -8,7 +8,7 @@ use slotmark_network::Parameters;
 
 use super::{Epoch, unresolved};
 use crate::genesis::Genesis;
-use crate::governance::Governance;
+use crate::governance::{Governance, Ratified};
 use crate::header::{Leader, contribution};
 use crate::nonce::{Nonces, settling_slots};
 use crate::overlay::{SlotOwner, slot_owner};
@@ -94,13 +94,7 @@ impl Network {
                 stake.leave_accounts(); // for which every epoch counts
             }
             for epoch in first.chain(last) {
-                self.updates.begin_epoch(epoch);
-                let is_known =
-                    self.governance.leaves_parameters(epoch) && self.governance.lovelace_moves().is_none_or(|moves| epoch < moves);
-                let parameters = self.updates.rewards().filter(|_| is_known);
-                if let Some(stake) = &mut self.stake {
-                    stake.begin_epoch(epoch, parameters.as_ref());
-                }
+                self.begin_epoch(epoch);
             }
             let entropy = if era < Era::Babbage { self.updates.headers().extra_entropy } else { None };
             self.nonces.begin_epoch(entropy);
@@ -112,6 +106,21 @@ impl Network {
                 let epoch = Epoch { number, first_slot: first_slot + passed * slots, nonce: self.nonces.epoch, distribution };
                 self.epoch.insert(Arc::new(epoch)).clone()
             }
+        }
+    }
+
+    /// Goes into the next epoch, of this number.
+    fn begin_epoch(&mut self, epoch: u64) {
+        self.updates.begin_epoch(epoch);
+        let is_known = self.governance.leaves_parameters(epoch) && self.governance.lovelace_moves().is_none_or(|moves| epoch < moves);
+        let parameters = self.updates.rewards().filter(|_| is_known);
+        let Some(stake) = &mut self.stake else { return };
+        stake.begin_epoch(epoch, parameters.as_ref());
+        if let Some(parameters) = self.updates.transactions().filter(|_| is_known)
+            && let Some(Ratified { parameters, waiting }) = stake.ratify(parameters)
+        {
+            self.governance = waiting;
+            self.updates.decide(parameters);
         }
     }
 
@@ -172,11 +181,11 @@ impl Network {
         self.nonces.apply(contribution, header.prev_hash, header.slot.saturating_add(settling) < next_epoch);
     }
 
-    fn propose(&mut self, action: GovernanceAction) {
+    fn propose(&mut self, action: &GovernanceAction) {
         let running = self.epoch.as_ref().map_or(0, |epoch| epoch.number);
         let conway = self.updates.transactions().and_then(|parameters| parameters.conway.as_ref());
         self.governance.propose(action, running, conway.map_or(0, |parameters| parameters.gov_action_lifetime));
-        self.may_have_rewards |= action == GovernanceAction::Parameters; // of which one says what the treasury gets
+        self.may_have_rewards |= matches!(action, GovernanceAction::Parameters { .. }); // of which one says what the treasury gets
         if let (Some(stake), Some(moves)) = (&mut self.stake, self.governance.lovelace_moves()) {
             stake.lack_from(moves);
         }
@@ -191,7 +200,7 @@ impl Network {
             self.updates.apply(block, transaction)?;
             self.may_have_rewards |= block.update(transaction)?.is_some();
             for proposal in block.proposals(transaction)? {
-                self.propose(proposal.action);
+                self.propose(&proposal.action);
             }
             if block.header.era < Era::Babbage && transaction.certificates.count > 0 {
                 let changes = |certificate: &Certificate| matches!(certificate, Certificate::GenesisDelegation { .. });

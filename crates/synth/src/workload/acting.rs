@@ -23,11 +23,12 @@ pub(crate) struct Acting {
     shares: Shares,
     value: ValueOnly,
     actors: Vec<Actor>,
+    epoch_slots: u64,
 }
 
 impl Acting {
-    pub(crate) fn new(shares: Shares, value: ValueOnly) -> Self {
-        Self { shares, value, actors: Vec::new() }
+    pub(crate) fn new(shares: Shares, value: ValueOnly, epoch_slots: u64) -> Self {
+        Self { shares, value, actors: Vec::new(), epoch_slots }
     }
 
     /// The transactions that make all actors; each has a coin of its own.
@@ -58,7 +59,7 @@ impl Acting {
 }
 
 impl TransactionSource for Acting {
-    fn transactions(&mut self, wallet: &mut Wallet, _slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
+    fn transactions(&mut self, wallet: &mut Wallet, slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
         if self.actors.is_empty() {
             return self.begin(wallet, stream);
         }
@@ -75,7 +76,7 @@ impl TransactionSource for Acting {
                 }
                 action => {
                     let place = stream.below(self.actors.len() as u64) as usize;
-                    self.actors[place].act(action, &[], stream)?
+                    self.actors[place].act(action, slot / self.epoch_slots, &[], stream)?
                 }
             };
             room = room.saturating_sub(draft.tx_bytes() + OVERHEAD_BYTES);

@@ -43,7 +43,7 @@ impl Sources {
         Ok(Self {
             scripted: script.map(|script| scripted::Scripted::new(script, recipe)).transpose()?,
             acting: match recipe.workload {
-                Workload::Acting(shares) => Some(acting::Acting::new(shares, value_only())),
+                Workload::Acting(shares) => Some(acting::Acting::new(shares, value_only(), recipe.epoch_slots())),
                 _ => None,
             },
             empty: empty::Empty,

@@ -48,7 +48,7 @@ def test_relations_are_the_same_however_many_hosts_share_a_statement(
             blocks = one.relation("blocks")["block_no"].to_pylist()
         assert blocks == sorted(blocks)
         found.append(relations)
-    held = [one["slots"].filter(pc.is_valid(one["slots"]["txs"])) for one in found]
+    held = [one["slots"].filter(pc.field("txs").is_valid()) for one in found]
     assert [len(set(one["host"].to_pylist())) for one in held] == [5] * 4
     assert all(table.num_rows for table in found[0].values())
     assert all(one == found[0] for one in found[1:])

@@ -88,8 +88,7 @@ class Analysis:
         self._values: dict[str, pa.ChunkedArray] = {}
 
     def rows_in_memory(self, relations: Iterable[str]) -> int:
-        """Returns how many rows the run's tables have that relations are made of, without those of which compiled code or statements by member
-        make files."""
+        """Returns how many rows the run's tables have that relations are made of, without those that reach them only through files of members."""
         tables: set[str] = set()
         seen, open_ = set(self.catalogue.members.relations) | set(self.catalogue.native), list(relations)
         while open_:

@@ -36,10 +36,24 @@ WITH loops AS (
         MIN(CASE WHEN event = 'not_leader' THEN ts_ns END) AS not_leading_ts_ns,
         MIN(CASE WHEN event = 'ticked' THEN ts_ns END) AS ticked_ts_ns,
         MIN(CASE WHEN event = 'mempool_snapshot' THEN ts_ns END) AS snapshot_ts_ns,
-        MAX(block_no) AS context_block_no
+        MAX(block_no) AS block_no
     FROM slot_events
     WHERE slot IS NOT NULL
     GROUP BY host, slot
+),
+
+changed AS (
+    SELECT host, slot, block_no IS DISTINCT FROM LAG(block_no) OVER (PARTITION BY host ORDER BY slot) AS has_changed
+    FROM loops
+    WHERE block_no IS NOT NULL
+),
+
+grown AS (
+    SELECT
+        host,
+        slot,
+        MAX(CASE WHEN has_changed THEN slot END) OVER (PARTITION BY host ORDER BY slot) AS grew_slot
+    FROM changed
 ),
 
 held AS (
@@ -51,8 +65,15 @@ held AS (
 
 sizes AS (SELECT host, slot, MAX(utxo_size) AS utxo_size, MAX(chain_density) AS chain_density FROM ledger_metrics GROUP BY ALL)
 
-SELECT * REPLACE (COALESCE(events, 0) AS events, COALESCE(starts, 0) AS starts, COALESCE(leads, 0) AS leads)
+SELECT
+    * EXCLUDE (block_no, grew_slot, txs, utxo_size, chain_density)
+        REPLACE (COALESCE(events, 0) AS events, COALESCE(starts, 0) AS starts, COALESCE(leads, 0) AS leads),
+    grew_slot,
+    txs,
+    utxo_size,
+    chain_density
 FROM loops
+LEFT JOIN grown USING (host, slot)
 FULL JOIN held USING (host, slot)
 FULL JOIN sizes USING (host, slot)
 ORDER BY host, slot

@@ -37,7 +37,7 @@ def attributions(names: Sequence[str], analyses: Sequence[Sequence[Analysis]], c
     if entries.changed:
         return _attribution_of_costs(names, analyses, entries.changed, entries.metrics[0], confidence)
     every = [analysis for of_side in analyses for analysis in of_side]
-    with side_by_side(every, in_memory=True) as pool:
+    with side_by_side(every, in_memory=[split.relation for split in entries.splits]) as pool:
         of_runs = iter(list(pool.map(_run_steps, every)))
     baseline, *candidates = [[next(of_runs) for _ in of_side] for of_side in analyses]
     return [

@@ -34,8 +34,8 @@ from slotmark.warnings import Warning
 MOST_IN_MEMORY = 4_000_000
 """Rows of a relation up to which a metric's samples are worked on in memory."""
 
-LONG_ROWS = 60_000_000
-"""Rows of all of a run's tables above which work that keeps what it makes of a run in memory is done run by run."""
+LONG_ROWS = 20_000_000
+"""Rows of tables that a relation in memory is made of, above which it is worked on run by run. A full run of 52 hosts has 4 million."""
 
 MOST_TOGETHER = 100_000
 """Rows of a relation up to which its metrics are read by one statement: of a statement over few rows, nearly all of the time is its planning."""
@@ -87,10 +87,19 @@ class Analysis:
         self._wanted: Sequence[str] = ()
         self._values: dict[str, pa.ChunkedArray] = {}
 
-    @property
-    def is_long(self) -> bool:
-        """Returns whether the run's tables have more rows than :data:`LONG_ROWS`."""
-        return sum(self.run.manifest.tables.values()) > LONG_ROWS
+    def rows_in_memory(self, relations: Iterable[str]) -> int:
+        """Returns how many rows the run's tables have that relations are made of, without those that reach them only through files of members."""
+        tables: set[str] = set()
+        seen, open_ = set(self.catalogue.members.relations) | set(self.catalogue.native), list(relations)
+        while open_:
+            if (name := open_.pop()) in seen:
+                continue
+            seen.add(name)
+            if name in self.catalogue.relations:
+                open_ += names_in(self.catalogue.relation_sql(name))
+            elif name in self.run.manifest.tables:
+                tables.add(name)
+        return sum(self.run.manifest.tables[table] for table in tables)
 
     def __enter__(self) -> Self:
         """Begins. RunError where the run lacks what all of its bench's SQL needs."""
@@ -411,14 +420,14 @@ def _says(error: OSError, number: int) -> bool:
 
 
 @contextmanager
-def side_by_side(analyses: Sequence[Analysis], *, in_memory: bool = False) -> Iterator[ThreadPoolExecutor]:
+def side_by_side(analyses: Sequence[Analysis], *, in_memory: Sequence[str] = ()) -> Iterator[ThreadPoolExecutor]:
     """Threads to work on analyses, each of which may be in one thread at a time. Where the caller fails, they don't finish their work.
 
     Args:
         analyses: The analyses.
-        in_memory: Whether the work keeps what it makes of a run in memory: of long runs, one is then worked on at a time.
+        in_memory: Relations that the work keeps in memory: where they are made of more than :data:`LONG_ROWS`, one run is worked on at a time.
     """
-    alone = in_memory and any(analysis.is_long for analysis in analyses)
+    alone = any(analysis.rows_in_memory(in_memory) > LONG_ROWS for analysis in analyses)
     with ThreadPoolExecutor(1 if alone else min(len(analyses), usable_cores())) as pool:
         try:
             yield pool

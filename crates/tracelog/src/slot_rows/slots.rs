@@ -32,7 +32,7 @@ const COLUMNS: [&str; 4 + STEPS.len() + 3] = [
     "not_leading_ts_ns",
     "ticked_ts_ns",
     "snapshot_ts_ns",
-    "context_block_no",
+    "grew_slot",
     "txs",
     "utxo_size",
 ];
@@ -43,6 +43,7 @@ const EVENTS: usize = 0;
 const STARTS: usize = 1;
 const LEADS: usize = 2;
 const FIRST_STEP: usize = 3;
+/// The number of the block that the forge loop saw, until all rows are there: see [`grown`].
 const BLOCK_NO: usize = FIRST_STEP + STEPS.len();
 const TXS: usize = BLOCK_NO + 1;
 const UTXO_SIZE: usize = BLOCK_NO + 2;
@@ -117,7 +118,8 @@ impl Slots {
 ///
 /// Columns: `host` (its number), `slot`, `events` (rows of `slot_events`), `starts`, `leads` (how many of those), the earliest time of each step
 /// (`started_ts_ns`, `context_ts_ns`, `state_ts_ns`, `view_ts_ns`, `leading_ts_ns`, `not_leading_ts_ns`, `ticked_ts_ns`, `snapshot_ts_ns`),
-/// `context_block_no`, `txs` (the most in the mempool), `utxo_size`, `chain_density`; null where not logged.
+/// `grew_slot` (since which slot the host's chain has had the number of blocks that the forge loop saw), `txs` (the most in the mempool), `utxo_size`,
+/// `chain_density`; null where not logged.
 ///
 /// # Errors
 ///
@@ -197,12 +199,24 @@ fn raise(most: &mut i64, met: Option<i64>) {
     *most = (*most).max(met.unwrap_or(NONE));
 }
 
+/// Puts in the place of each block number, in the order of slots, the first slot from which on it is the same.
+fn grown(slots: &[i64], block_nos: &mut [i64]) {
+    let (mut latest, mut since) = (NONE, NONE);
+    for (&slot, block_no) in slots.iter().zip(block_nos).filter(|(_, block_no)| **block_no != NONE) {
+        if *block_no != latest {
+            (latest, since) = (*block_no, slot);
+        }
+        *block_no = since;
+    }
+}
+
 fn rows_of(hosts: &[WantedHost], found: Vec<Slots>) -> Table {
     let rows: Vec<_> = hosts.iter().zip(&found).map(|(host, slots)| (host.number, slots.slots.len())).collect();
     let mut columns: [Vec<i64>; COLUMNS.len()] = Default::default();
     let mut densities = Vec::new();
     for slots in found {
-        let (slots, values, chain_density) = slots.in_order();
+        let (slots, mut values, chain_density) = slots.in_order();
+        grown(&slots, &mut values[BLOCK_NO]);
         for (column, mut of_host) in columns.iter_mut().zip([slots].into_iter().chain(values)) {
             if column.is_empty() { *column = of_host } else { column.append(&mut of_host) }
         }

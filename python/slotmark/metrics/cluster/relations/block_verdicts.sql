@@ -1,6 +1,6 @@
 -- One row per block of the chain and filter: whether the block passes it. A block whose forger's log lacks what a filter or a
 -- metric needs is dropped by a filter of its own, by name; the established tool ends with an error there. The start of the forge loop
--- is needed but of the hosts of `without_starts`.
+-- is needed but of hosts whose logs never have it.
 WITH facts AS (
     SELECT
         block.block,
@@ -10,7 +10,7 @@ WITH facts AS (
         block.forger,
         block.forged_ns,
         block.started_ns,
-        without_starts.host IS NULL AS has_starts,
+        COALESCE(spans.has_starts, TRUE) AS has_starts,
         FLOOR(block.slot / genesis.epoch_slots) AS epoch,
         block.slot % genesis.epoch_slots AS epoch_slot,
         FLOOR((block.slot % genesis.epoch_slots) / genesis.security_param * genesis.active_slots_coeff) AS epoch_safe,
@@ -26,7 +26,7 @@ WITH facts AS (
         ) AS least_ns,
         (SELECT MAX(forge.leads) FROM forge_steps AS forge WHERE forge.host = block.forger AND forge.slot = block.slot) AS leads
     FROM forged_blocks AS block
-    LEFT JOIN without_starts ON without_starts.host = block.forger
+    LEFT JOIN spans ON spans.host = block.forger
     CROSS JOIN genesis
 )
 

@@ -34,8 +34,9 @@ from slotmark.warnings import Warning
 MOST_IN_MEMORY = 4_000_000
 """Rows of a relation up to which a metric's samples are worked on in memory."""
 
-LONG_ROWS = 20_000_000
-"""Rows of tables that a relation in memory is made of, above which it is worked on run by run. A full run of 52 hosts has 4 million."""
+LONG_ROWS = 1_000_000
+"""Rows of tables that a relation in memory is made of, above which it is worked on run by run, each statement on all cores. A full run of 52
+hosts has 4 million; two at a time took a third more memory, and as long."""
 
 MOST_TOGETHER = 100_000
 """Rows of a relation up to which its metrics are read by one statement: of a statement over few rows, nearly all of the time is its planning."""
@@ -67,17 +68,14 @@ class Analysis:
         run: The run.
         filters: What to analyse of it, for benches that have filters; None for what the run's own profile says.
         published: Whether to compute as the established tool does.
-        beside: How many analyses are worked on at a time, this one included.
     """
 
-    def __init__(
-        self, run: Run, *, filters: Sequence[Filter] | None = None, published: bool = False, beside: int = 1
-    ) -> None:
+    def __init__(self, run: Run, *, filters: Sequence[Filter] | None = None, published: bool = False) -> None:
         self.run = run
         self.catalogue = catalogue(run.manifest.bench)
         self.filters = filters_of_run(run) if filters is None else list(filters)
         self._published = published
-        self._database = Database(run, self.catalogue.members.column, beside=beside)
+        self._database = Database(run, self.catalogue.members.column)
         self._there: set[str] = set()
         self._known: dict[str, pa.Table] = {}
         self._machines: dict[str, dict[str, tuple[str | None, ...]]] = {}

@@ -52,9 +52,9 @@ BATCH_ROWS = 1 << 20
 """Rows of a result that is read in batches."""
 
 
-def threads_for(rows: int, beside: int = 1) -> int:
-    """Threads that statements over so many rows are worth, where so many databases share the cores."""
-    return 1 if rows <= FEW_ROWS else max(1, usable_cores() // beside)
+def threads_for(rows: int) -> int:
+    """Threads that statements over so many rows are worth."""
+    return 1 if rows <= FEW_ROWS else usable_cores()
 
 
 class Database:
@@ -66,10 +66,9 @@ class Database:
     Args:
         run: The run.
         member: The column of the catalogue's members; empty where it has none.
-        beside: How many databases are worked on at a time, this one included: they share the cores.
     """
 
-    def __init__(self, run: Run, member: str = "", *, beside: int = 1) -> None:
+    def __init__(self, run: Run, member: str = "") -> None:
         self.run = run
         self._column = member
         self._spill = temporary_folder()
@@ -78,7 +77,7 @@ class Database:
         has_few = rows <= FEW_ROWS
         self._connection = duckdb.connect(
             config={
-                "threads": threads_for(rows, beside),
+                "threads": threads_for(rows),
                 "memory_limit": MEMORY_LIMIT,
                 "temp_directory": self._spill.name,
                 "autoinstall_known_extensions": False,

@@ -18,9 +18,8 @@ LEAST_OF_PART = 10
 def analyses_of(
     stack: ExitStack, groups: Sequence[Sequence[Run]], filters: Sequence[Filter] | None
 ) -> list[list[Analysis]]:
-    """An analysis per run, which share the cores and end with the stack."""
-    beside = sum(map(len, groups))
-    return [[stack.enter_context(Analysis(run, filters=filters, beside=beside)) for run in group] for group in groups]
+    """An analysis per run, which end with the stack."""
+    return [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in groups]
 
 
 def parts_of(analyses: Sequence[Analysis], least: int = LEAST_OF_PART) -> dict[str, np.ndarray]:

@@ -51,7 +51,13 @@ hopping AS (
 ),
 
 hopped AS (
-    SELECT block, host, MAX(hop) AS hops, SUM(ns) AS ns FROM hopping GROUP BY block, host
+    SELECT
+        block,
+        host,
+        MAX(hop) AS hops,
+        COALESCE(SUM(announced_ns), 0) + COALESCE(SUM(noticed_ns), 0) + COALESCE(SUM(requested_ns), 0) + COALESCE(SUM(fetched_ns), 0) AS ns
+    FROM paths
+    GROUP BY block, host
 ),
 
 complete AS (
@@ -84,6 +90,17 @@ steps AS (
     FROM complete
 )
 
-SELECT block_no, host, place, hosts, hop, at_host, from_host, step, stage, ns
+-- There are millions of rows: small types are half of their memory.
+SELECT
+    block_no,
+    host,
+    CAST(place AS SMALLINT) AS place,
+    CAST(hosts AS SMALLINT) AS hosts,
+    CAST(hop AS SMALLINT) AS hop,
+    at_host,
+    from_host,
+    CAST(step AS UTINYINT) AS step,
+    stage,
+    ns
 FROM steps
 WHERE ns IS NOT NULL

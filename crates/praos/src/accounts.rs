@@ -7,7 +7,7 @@ mod epochs;
 mod governing;
 mod rewards;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -311,12 +311,12 @@ impl Accounts {
 
     /// Takes in the fees that a transaction which failed phase 2 pays with its collateral.
     pub(crate) fn collect(&mut self, collateral: u64) {
-        self.pots.fees += collateral;
+        self.pots.fees = self.pots.fees.saturating_add(collateral);
     }
 
     /// Takes in a transaction. Returns whether it fits; None where that isn't known.
     pub fn apply(&mut self, moves: &Moves) -> Option<bool> {
-        self.pots.fees += moves.fee;
+        self.pots.fees = self.pots.fees.saturating_add(moves.fee); // it may be any number where a rule is broken
         let (mut fits, mut known) = (true, !moves.updates);
         let mut note = |holds: Option<bool>| match holds {
             Some(holds) => fits &= holds,
@@ -324,7 +324,7 @@ impl Accounts {
         };
         // The treasury gets donations at the end of the epoch: they don't count yet.
         note(Some(moves.treasury.is_none_or(|stated| stated == self.pots.treasury)));
-        self.pots.donations += moves.donation;
+        self.pots.donations = self.pots.donations.saturating_add(moves.donation);
         let now = self.now();
         self.governing.note_activity(!moves.proposals.is_empty(), &moves.votes, now);
         // Withdrawals come before certificates (DELEGS), and these before governance (GOV).
@@ -340,7 +340,7 @@ impl Accounts {
             note(self.certify(certificate));
         }
         for (id, proposal) in &moves.proposals {
-            self.pots.deposits += proposal.deposit;
+            self.pots.deposits = self.pots.deposits.saturating_add(proposal.deposit);
             let has_accounts = self.has_accounts_of(proposal);
             note(self.governing.propose(*id, proposal, has_accounts, now));
         }
@@ -386,7 +386,7 @@ impl Accounts {
                 Some(account) => {
                     self.remove(credential);
                     self.governing.leave(credential);
-                    self.pots.deposits -= account.deposit;
+                    self.give_back(account.deposit);
                     account.rewards == 0
                 }
                 None => false,
@@ -405,14 +405,14 @@ impl Accounts {
                 self.pools.contains_key(pool) && (self.epoch + 1..=last).contains(epoch)
             }
             Certificate::VoteDelegation { credential, to } => {
-                self.account(credential).is_some() && self.governing.delegate(*credential, *to, now)
+                self.account(credential).is_some() && self.governing.delegate(*credential, *to, now)?
             }
             Certificate::DRepRegistration { deposit, .. } => {
-                self.pots.deposits += deposit;
+                self.pots.deposits = self.pots.deposits.saturating_add(*deposit);
                 return self.governing.certify(certificate, now);
             }
-            Certificate::DRepDeregistration { refund, .. } => {
-                self.pots.deposits = self.pots.deposits.saturating_sub(*refund);
+            Certificate::DRepDeregistration { drep, .. } => {
+                self.give_back(self.governing.deposit(drep));
                 return self.governing.certify(certificate, now);
             }
             Certificate::DRepUpdate { .. } | Certificate::CommitteeHotKey { .. } | Certificate::CommitteeResignation { .. } => {
@@ -420,6 +420,11 @@ impl Accounts {
             }
             Certificate::GenesisDelegation { .. } | Certificate::InstantaneousRewards => return None,
         })
+    }
+
+    /// Takes a deposit out of the pot. Behind a broken transaction that may hold less.
+    fn give_back(&mut self, deposit: u64) {
+        self.pots.deposits = self.pots.deposits.saturating_sub(deposit);
     }
 
     /// Pays an account; the treasury where it isn't there.

@@ -90,6 +90,9 @@ pub struct Stake {
     accounts: Option<Box<Accounts>>,
     /// True where accounts are followed, here or in the stake that this is [`Stake::without_outputs`] of.
     follows_accounts: bool,
+    /// True where all pools of the genesis state their terms, and all accounts are followed: others can't be paid rewards, of which they have none while
+    /// tau is 1.
+    has_terms: bool,
 }
 
 /// The changes of a block: enough to take it back.
@@ -127,6 +130,7 @@ impl Stake {
             next_mark: None,
             accounts: None,
             follows_accounts: false,
+            has_terms: false,
         };
         for (address, lovelace) in funds {
             let address = address.as_ref();
@@ -146,8 +150,8 @@ impl Stake {
     /// Follows accounts, pools and pots from a genesis on, where it has all that they depend on.
     pub(crate) fn follow_accounts(&mut self, genesis: &Genesis, unspent: u64) {
         let no_rewards = genesis.shelley.parameters.tau.is_one();
-        let has_terms = genesis.base.is_none() && genesis.pool_terms.iter().all(Option::is_some);
-        if !self.exact || genesis.ledger.is_none() || !(no_rewards || has_terms) {
+        self.has_terms = genesis.base.is_none() && genesis.pool_terms.iter().all(Option::is_some);
+        if !self.exact || genesis.ledger.is_none() || !(no_rewards || self.has_terms) {
             return;
         }
         let mut accounts = Accounts::new(genesis, unspent);
@@ -200,6 +204,7 @@ impl Stake {
             next_mark,
             accounts,
             follows_accounts: self.follows_accounts,
+            has_terms: self.has_terms,
         }
     }
 
@@ -271,7 +276,8 @@ impl Stake {
 
     /// Goes into the next epoch, of this number, with the parameters that it has; None where they aren't known.
     pub fn begin_epoch(&mut self, epoch: u64, parameters: Option<&shelley::Parameters>) {
-        if parameters.is_none() {
+        let can_pay = |parameters: &shelley::Parameters| parameters.tau.is_one() || self.has_terms;
+        if !parameters.is_some_and(can_pay) {
             self.leave_accounts();
         }
         match &mut self.accounts {
@@ -306,7 +312,13 @@ impl Stake {
     /// Decides on the actions of governance that wait, at the beginning of an epoch with these parameters; None where that isn't known.
     pub(crate) fn ratify(&mut self, parameters: &Parameters) -> Option<Ratified> {
         let holdings = &self.holdings;
-        self.accounts.as_mut()?.ratify(parameters, &|owner| holdings.lovelace_of(owner), &|owner| holdings.pool_of(owner), &self.mark)
+        self.accounts.as_mut()?.ratify(
+            parameters,
+            self.exact,
+            &|owner| holdings.lovelace_of(owner),
+            &|owner| holdings.pool_of(owner),
+            &self.mark,
+        )
     }
 
     /// Notes that a pool made a block in an epoch: its rewards, where it may have any, count from the beginning of the next epoch but one.

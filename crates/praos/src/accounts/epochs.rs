@@ -52,7 +52,7 @@ impl Accounts {
         }
         for id in retired {
             let Some(pool) = self.pools.remove(id) else { continue };
-            self.pots.deposits -= pool.deposit;
+            self.give_back(pool.deposit);
             self.pay(&pool.terms.account, pool.deposit);
         }
         self.enact();
@@ -72,16 +72,17 @@ impl Accounts {
             }
         }
         for (owner, lovelace) in deposits {
-            self.pots.deposits -= lovelace;
+            self.give_back(lovelace);
             self.pay(&owner, lovelace);
         }
     }
 
     /// Decides on the actions of governance that wait, at the beginning of the running epoch: `held` is the lovelace of an owner in outputs, `pool_of` the
-    /// pool that it delegates to, and `pools` the stake of pools. None where it isn't known.
+    /// pool that it delegates to, and `pools` the stake of pools; `is_exact` is false where some of that lacks something. None where it isn't known.
     pub(crate) fn ratify(
         &mut self,
         parameters: &Parameters,
+        is_exact: bool,
         held: &dyn Fn(&Credential) -> u64,
         pool_of: &dyn Fn(&Credential) -> Option<Hash28>,
         pools: &Distribution,
@@ -96,6 +97,7 @@ impl Accounts {
             of: &|owner| held(owner) + self.account(owner).map_or(0, |account| account.rewards),
             pool_of,
             pools: &|| pools.pools().into_iter().map(|(pool, stake, _)| (*pool, stake, rewards_of(pool))).collect(),
+            is_exact,
         };
         let ratified = governing.ratify(self.epoch, parameters, self.pots.treasury, &stakes);
         self.governing = governing;

@@ -72,6 +72,8 @@ pub(super) struct Governing {
     is_known: bool,
     dreps: OrdMap<Credential, Registered>,
     registrations: u64,
+    /// The number of DReps of the genesis, whose deposits nobody paid.
+    of_genesis: u64,
     accounts: OrdMap<Credential, VotedBy>,
     /// True where a DRep left before governance was complete: who votes for others isn't known from then on, for cardano-ledger kept it wrong.
     is_unsure: bool,
@@ -101,6 +103,7 @@ impl Governing {
             is_known: governance.is_some(),
             dreps: OrdMap::new(),
             registrations: 0,
+            of_genesis: dreps.len() as u64,
             accounts: OrdMap::new(),
             is_unsure: false,
             dormant: 0,
@@ -144,9 +147,13 @@ impl Governing {
             }
             Certificate::DRepDeregistration { drep, refund } => {
                 self.is_unsure |= !now.is_complete();
-                Some(self.dreps.remove(drep).is_some_and(|registered| registered.deposit == *refund))
+                let fits = self.dreps.remove(drep).is_some_and(|registered| registered.deposit == *refund);
+                self.parameters.map(|_| fits)
             }
-            Certificate::DRepUpdate { drep } => Some(self.renew(drep, now)),
+            Certificate::DRepUpdate { drep } => {
+                let is_there = self.renew(drep, now);
+                self.parameters.map(|_| is_there)
+            }
             Certificate::CommitteeHotKey { cold, hot } => self.seat(*cold, Seat::Hot(*hot)),
             Certificate::CommitteeResignation { cold } => self.seat(*cold, Seat::Resigned),
             _ => None,
@@ -155,6 +162,11 @@ impl Governing {
 
     fn has(&self, drep: &Credential) -> bool {
         self.dreps.contains_key(drep)
+    }
+
+    /// Returns the deposit that was paid for a DRep; 0 where it isn't registered, or is of the genesis.
+    pub(super) fn deposit(&self, drep: &Credential) -> u64 {
+        self.dreps.get(drep).filter(|registered| registered.number > self.of_genesis).map_or(0, |registered| registered.deposit)
     }
 
     /// Notes that a DRep is active. Returns whether it is registered.
@@ -174,19 +186,19 @@ impl Governing {
         self.is_known.then_some(is_member && before != Some(Seat::Resigned))
     }
 
-    /// Has others vote for a registered account. Returns whether that fits.
-    pub(super) fn delegate(&mut self, account: Credential, to: DRep, now: Now) -> bool {
+    /// Has others vote for a registered account. Returns whether that fits; None where that isn't known.
+    pub(super) fn delegate(&mut self, account: Credential, to: DRep, now: Now) -> Option<bool> {
         let by = match to {
             DRep::Registered(drep) if !now.is_complete() => VotedBy::Named(drep),
             DRep::Registered(drep) => match self.dreps.get(&drep) {
                 Some(registered) => VotedBy::Registered(drep, registered.number),
-                None => return false,
+                None => return self.parameters.map(|_| false),
             },
             DRep::Abstain => VotedBy::Abstain,
             DRep::NoConfidence => VotedBy::NoConfidence,
         };
         self.accounts.insert(account, by);
-        true
+        Some(true)
     }
 
     /// Forgets an account.
@@ -199,7 +211,7 @@ impl Governing {
         if !now.is_complete() || owner.script {
             return Some(true);
         }
-        (!self.is_unsure).then(|| self.accounts.get(owner).is_some_and(|by| self.is_valid(by)))
+        (self.is_known && !self.is_unsure).then(|| self.accounts.get(owner).is_some_and(|by| self.is_valid(by)))
     }
 
     fn is_valid(&self, by: &VotedBy) -> bool {
@@ -251,7 +263,7 @@ impl Governing {
             Some(GovernanceAction::HardFork { version, .. }) => *version,
             _ => (now.version.major, now.version.minor),
         };
-        *version == (before.0 + 1, 0) || *version == (before.0, before.1 + 1)
+        [before.0.checked_add(1).map(|major| (major, 0)), before.1.checked_add(1).map(|minor| (before.0, minor))].contains(&Some(*version))
     }
 
     /// Returns whether an action is well-formed by itself; None where it can't be read.

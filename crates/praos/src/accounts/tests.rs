@@ -24,7 +24,7 @@ fn registration_with(pool: Hash28, vrf: u8) -> Certificate {
 }
 
 /// A genesis without pools and accounts.
-pub(super) fn genesis_with(parameters: shelley::Parameters) -> Genesis {
+pub(crate) fn genesis_with(parameters: shelley::Parameters) -> Genesis {
     Genesis {
         hash: [0; 32],
         shelley: shelley::Shelley { parameters, ..shelley::Shelley::stated(Default::default(), Default::default()) },
@@ -41,11 +41,23 @@ pub(super) fn genesis_with(parameters: shelley::Parameters) -> Genesis {
     }
 }
 
+/// A governance with these members of the committee, two thirds of which decide.
+pub(super) fn governance(members: &[Credential]) -> conway::Governance {
+    conway::Governance {
+        members: members.iter().map(|cold| (*cold, 100)).collect(),
+        committee_threshold: Ratio::new(2, 3).unwrap(),
+        constitution_url: String::new(),
+        constitution_hash: [0; 32],
+        guardrails: Some([9; 28]),
+        dreps: Vec::new(),
+    }
+}
+
 /// Accounts of an owner, who has rewards, and of a member, and a pool.
 fn accounts() -> Accounts {
     let parameters = shelley::Parameters { min_pool_cost: 200, ..shelley::PARAMETERS };
     let mut accounts = Accounts::new(&genesis_with(parameters), 500);
-    accounts.governing = Governing::new(Some(conway::PARAMETERS), &[], None);
+    accounts.governing = Governing::new(Some(conway::PARAMETERS), &[], Some(&governance(&[])));
     let certificates = [
         Certificate::Registration { credential: OWNER, pool: None },
         Certificate::Registration { credential: MEMBER, pool: None },

@@ -8,10 +8,14 @@ use proptest::prelude::*;
 
 use super::*;
 use slotmark_chain::block::PoolTerms;
+use slotmark_network::{Network, STATED};
 
+use crate::accounts::tests::genesis_with;
 use crate::base::Base;
+use crate::genesis::Ledger;
 use crate::outputs::SettledChanges;
 
+const NETWORK: Network = Network { id: 0, start_ms: 0, slot_ms: 1_000 };
 const POOLS: u8 = 4;
 const KEYS: u8 = 6;
 
@@ -300,4 +304,32 @@ fn a_base_that_is_cut_or_damaged_anywhere_is_found_out() {
     }
     let error = Base::make(&folder.path().join("none"), &base).unwrap_err().to_string();
     assert!(error.starts_with(&folder.path().join("none").display().to_string()) && !error.contains('\n'), "{error}");
+}
+
+#[test]
+fn accounts_are_followed_until_there_are_rewards_that_depend_on_what_a_genesis_lacks() {
+    let terms =
+        |pool| PoolTerms { pledge: 0, cost: 0, margin: (0, 1), account: Credential { script: false, hash: pool }, owners: Vec::new() };
+    let without = shelley::PARAMETERS;
+    let with = shelley::Parameters { tau: Ratio::new(1, 5).unwrap(), ..without };
+    assert!(without.tau.is_one());
+    for (is_stated, parameters, is_followed) in [
+        (true, Some(&with), true),
+        (true, Some(&without), true),
+        (false, Some(&without), true),
+        (false, Some(&with), false),
+        (true, None, false),
+    ] {
+        let genesis = Genesis {
+            pools: vec![([1; 28], [2; 32])],
+            pool_terms: vec![is_stated.then(|| terms([1; 28]))],
+            ledger: Some(Ledger { network: NETWORK, parameters: STATED.clone(), dreps: Vec::new(), governance: None }),
+            ..genesis_with(without)
+        };
+        let mut stake = Stake::new(&genesis);
+        stake.follow_accounts(&genesis, 0);
+        assert!(stake.accounts().is_some());
+        stake.begin_epoch(1, parameters);
+        assert_eq!(stake.accounts().is_some(), is_followed, "{is_stated} {parameters:?}");
+    }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Stakes<'s> {
     pub(crate) pool_of: &'s dyn Fn(&Credential) -> Option<Hash28>,
     /// Pools with their stake, each with the account that its rewards go to.
     pub(crate) pools: &'s dyn Fn() -> Vec<(Hash28, u64, RewardsOf)>,
+    /// False where stake or the treasury lack something.
+    pub(crate) is_exact: bool,
 }
 
 /// The account that a pool's rewards go to.
@@ -93,6 +95,9 @@ impl Governing {
         }
         // What is proposed for information is never ratified.
         let is_voted_on = self.proposals.all().any(|proposed| *proposed.action() != GovernanceAction::Info);
+        if is_voted_on && !stakes.is_exact {
+            return None;
+        }
         let ratification = Ratification {
             epoch,
             voters: if is_voted_on { self.voters(epoch, stakes) } else { Voters::default() },
@@ -115,7 +120,7 @@ impl Governing {
     fn voters(&self, epoch: u64, stakes: &Stakes<'_>) -> Voters {
         let mut deposits: HashMap<Credential, u64> = HashMap::new();
         for proposed in self.proposals.all() {
-            *deposits.entry(proposed.proposal.account).or_default() += proposed.proposal.deposit;
+            add(deposits.entry(proposed.proposal.account).or_default(), proposed.proposal.deposit);
         }
         let mut voters = Voters::default();
         for (owner, by) in self.accounts.iter().filter(|(_, by)| self.is_valid(by)) {
@@ -129,20 +134,23 @@ impl Governing {
                 VotedBy::Abstain => None,
             };
             if let Some(counted) = counted {
-                *counted += (stakes.of)(owner) + deposits.get(owner).copied().unwrap_or_default();
+                add(counted, (stakes.of)(owner));
+                add(counted, deposits.get(owner).copied().unwrap_or_default());
             }
         }
-        voters.all_dreps = voters.dreps.values().sum();
+        voters.all_dreps = voters.dreps.values().fold(0, |sum, stake| sum.saturating_add(*stake));
         let mut to_pools: HashMap<Hash28, u64> = HashMap::new();
         for (owner, deposit) in &deposits {
             if let Some(pool) = (stakes.pool_of)(owner) {
-                *to_pools.entry(pool).or_default() += deposit;
+                add(to_pools.entry(pool).or_default(), *deposit);
             }
         }
         // Deposits count for pools that have stake without them.
         let with_stake = (stakes.pools)().into_iter().filter(|(_, stake, _)| *stake > 0);
         voters.pools = with_stake
-            .map(|(pool, stake, rewards)| (pool, stake + to_pools.get(&pool).copied().unwrap_or_default(), self.default_vote(rewards)))
+            .map(|(pool, stake, rewards)| {
+                (pool, stake.saturating_add(to_pools.get(&pool).copied().unwrap_or_default()), self.default_vote(rewards))
+            })
             .collect();
         voters
     }
@@ -154,4 +162,9 @@ impl Governing {
             RewardsOf::Unknown | RewardsOf::Nobody => DefaultVote::No,
         }
     }
+}
+
+/// Adds stake. A deposit may be any number where a proposal breaks a rule.
+fn add(sum: &mut u64, lovelace: u64) {
+    *sum = sum.saturating_add(lovelace);
 }

@@ -154,12 +154,12 @@ impl Ratification<'_> {
         let Voters { dreps, all_dreps, no_confidence, .. } = &self.voters;
         let is_motion = matches!(proposed.action(), GovernanceAction::NoConfidence { .. });
         let mut yes = if is_motion { *no_confidence } else { 0 };
-        let mut all = all_dreps + no_confidence;
+        let mut all = all_dreps.saturating_add(*no_confidence);
         for (drep, answer) in &proposed.dreps {
             let stake = dreps.get(drep).copied().unwrap_or_default();
             match answer {
-                Answer::Yes => yes += stake,
-                Answer::Abstain => all -= stake,
+                Answer::Yes => yes = yes.saturating_add(stake),
+                Answer::Abstain => all = all.saturating_sub(stake),
                 Answer::No => {}
             }
         }
@@ -190,8 +190,8 @@ impl Ratification<'_> {
                     (None, Default::Unknown) => unknown,
                     (None, Default::NoConfidence | Default::No) => Answer::No,
                 };
-                yes += if answer == Answer::Yes { *stake } else { 0 };
-                all += if answer == Answer::Abstain { 0 } else { *stake };
+                yes = yes.saturating_add(if answer == Answer::Yes { *stake } else { 0 });
+                all = all.saturating_add(if answer == Answer::Abstain { 0 } else { *stake });
             }
             threshold.is_reached(yes, all)
         };

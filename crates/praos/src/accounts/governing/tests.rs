@@ -2,16 +2,17 @@
 
 mod acts;
 mod stakes;
+mod unknown;
 
 use std::collections::HashMap;
 
 use slotmark_chain::block::{Answer, Credential, Hash28, PoolTerms};
-use slotmark_network::{Parameters, Ratio, STATED, shelley};
+use slotmark_network::{Parameters, STATED, shelley};
 
 use super::proposals::Purpose;
 use super::*;
-use crate::accounts::tests::genesis_with;
-use crate::accounts::{Accounts, Moves};
+use crate::accounts::tests::{genesis_with, governance};
+use crate::accounts::{Accounts, Moves, Pots};
 use crate::governance::Ratified;
 use crate::stake::Distribution;
 
@@ -48,20 +49,17 @@ struct Bed {
 impl Bed {
     /// All of the committee, two thirds of which decide, have hot keys.
     fn new(major: u64) -> Self {
+        Self::with(major, &[])
+    }
+
+    /// The same with DReps of the genesis, which nobody votes by.
+    fn with(major: u64, dreps: &[conway::DRep]) -> Self {
         let mut parameters = STATED.clone();
         parameters.shelley.protocol_version = shelley::ProtocolVersion::of(major);
         let conway = parameters.conway.as_mut().unwrap();
         (conway.gov_action_lifetime, conway.drep_activity, conway.committee_min_size) = (LIFETIME, 10, 2);
         let mut accounts = Accounts::new(&genesis_with(parameters.shelley), 0);
-        let begin = conway::Governance {
-            members: COLD.map(|cold| (cold, 100)).to_vec(),
-            committee_threshold: Ratio::new(2, 3).unwrap(),
-            constitution_url: String::new(),
-            constitution_hash: [0; 32],
-            guardrails: Some([9; 28]),
-            dreps: Vec::new(),
-        };
-        accounts.governing = Governing::new(parameters.conway, &[], Some(&begin));
+        accounts.governing = Governing::new(parameters.conway, dreps, Some(&governance(&COLD)));
         accounts.pots.treasury = TREASURY;
         let mut certificates = Vec::new();
         for (place, owner) in OWNERS.into_iter().enumerate() {
@@ -115,12 +113,17 @@ impl Bed {
 
     /// Goes into the next epoch; gives whether what waits could be decided on.
     fn next(&mut self) -> bool {
+        self.next_by(true)
+    }
+
+    /// The same by stake that may lack something.
+    fn next_by(&mut self, is_exact: bool) -> bool {
         let epoch = self.accounts.epoch + 1;
         self.accounts.begin_epoch(epoch, &[], &self.parameters.shelley);
         let vrf = [0; 32];
         let pools = Distribution::of_pools([(POOLS[0], (self.pools[0], vrf)), (POOLS[1], (self.pools[1], vrf))]);
         let held = |owner: &Credential| self.held.get(owner).copied().unwrap_or_default();
-        let ratified = self.accounts.ratify(&self.parameters, &held, &|_| None, &pools);
+        let ratified = self.accounts.ratify(&self.parameters, is_exact, &held, &|_| None, &pools);
         if let Some(Ratified { parameters: Some(parameters), .. }) = &ratified {
             self.parameters = Parameters::clone(parameters); // which the next epoch begins with
         }

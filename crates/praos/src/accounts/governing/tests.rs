@@ -304,19 +304,23 @@ fn actions_are_enacted_in_their_order_and_some_delay_all_others() {
     bed.agree(5);
     bed.propose(6, parameters(&[0xa1, 0x06, 0x09]));
     bed.agree(6);
-    let second = bed.clone_with(constitution(None));
+    let joins = committee(None, &[], &[(key(34), 50)]);
+    let fork = GovernanceAction::HardFork { previous: None, version: (11, 0) };
+    let delayed = [constitution(None), joins, fork, GovernanceAction::NoConfidence { previous: None }].map(|action| bed.clone_with(action));
     assert!(bed.next() && bed.next());
     assert_eq!([1, 2, 3, 4, 5, 6].map(|number| bed.waits(number)), [false, true, false, false, false, false]);
     assert_eq!((bed.accounts.rewards(&OWNERS[0]), bed.accounts.pots.treasury), (Some(1_000_000), 0));
     // One after the other in one epoch; a competitor of the first goes.
     assert_eq!((bed.parameters.shelley.pool_deposit, bed.accounts.running.pool_deposit), (8, 8));
     assert_eq!(bed.accounts.rewards(&key(3)), Some(5 * DEPOSIT));
-    // A constitution delays them by an epoch.
-    let mut bed = second;
-    assert!(bed.next() && bed.next());
-    assert!(!bed.waits(7) && [1, 2, 3, 4, 5, 6].into_iter().all(|number| bed.waits(number)) && bed.has_enacted(7));
-    assert!(bed.next());
-    assert_eq!([1, 2, 3, 4, 5, 6].map(|number| bed.waits(number)), [false, true, false, false, false, false]);
+    // Others delay them by an epoch; without a committee they aren't ratified then.
+    for (mut bed, is_last) in delayed.into_iter().zip([false, false, false, true]) {
+        assert!(bed.next() && bed.next());
+        assert!(!bed.waits(7) && [1, 2, 3, 4, 5, 6].into_iter().all(|number| bed.waits(number)) && bed.has_enacted(7));
+        assert!(bed.next());
+        let waiting = if is_last { [true; 6] } else { [false, true, false, false, false, false] };
+        assert_eq!([1, 2, 3, 4, 5, 6].map(|number| bed.waits(number)), waiting);
+    }
 }
 
 #[test]

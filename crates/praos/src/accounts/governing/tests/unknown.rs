@@ -1,4 +1,4 @@
-//! What isn't known, and numbers that no valid transaction has.
+//! Cases in which it is not known what fits, and numbers that no valid transaction has.
 
 use super::*;
 

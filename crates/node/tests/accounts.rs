@@ -2,12 +2,10 @@
 
 mod bed;
 
-use std::fs;
 use std::sync::Arc;
 
 use pallas_network::facades::NodeClient;
 use pallas_network::miniprotocols::localtxsubmission::{EraTx, Response};
-use serde_json::{Value, json};
 use slotmark_chain::block::Decoder;
 use slotmark_praos::base::Base;
 use slotmark_praos::genesis::Genesis;
@@ -21,20 +19,6 @@ const SHAPE: Shape = Shape { pools: 2, security_parameter: 5, active_slots: 0.7,
 const FEE: u64 = 200_000;
 /// Withdrawals of rewards that a node is to take.
 const WITH_REWARDS: usize = 3;
-
-/// A bed whose pools earn rewards.
-fn bed() -> Bed {
-    let bed = Bed::new(SHAPE);
-    let path = bed.genesis_path();
-    let mut shelley: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    for (name, value) in [("rho", 0.003), ("tau", 0.2), ("a0", 0.3)] {
-        shelley["protocolParams"][name] = json!(value);
-    }
-    shelley["protocolParams"]["nOpt"] = json!(2);
-    shelley["maxLovelaceSupply"] = json!(45_000_000_000_000_000u64);
-    fs::write(&path, shelley.to_string()).unwrap();
-    bed
-}
 
 /// Offers a transaction to a node; gives whether it took it.
 fn is_taken(node: &Node, transaction: &Signed) -> bool {
@@ -74,7 +58,7 @@ fn state_of(bed: &Bed, genesis: &Arc<Genesis>, number: usize) -> (ChainState, us
 
 #[test]
 fn rewards_are_withdrawn_by_exact_amounts_over_forks_and_ends_of_epochs() {
-    let bed = bed();
+    let bed = Bed::with_rewards(SHAPE);
     let genesis = bed.genesis();
     let mut nodes = vec![bed.start(0, &[1], &[]), bed.start(1, &[0], &[])];
     wait_for_agreement(1, &mut nodes);

@@ -2,11 +2,9 @@
 
 mod bed;
 
-use std::fs;
-
 use pallas_network::facades::NodeClient;
 use pallas_network::miniprotocols::localtxsubmission::EraTx;
-use serde_json::{Value, json};
+use serde_json::json;
 use slotmark_chain::block::Decoder;
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_praos::state::ChainState;
@@ -49,31 +47,18 @@ const fn withdrawal() -> [u8; 40] {
 
 /// A bed in which one pool and its owner decide: the owner is all of the committee, and the only DRep.
 fn bed() -> Bed {
-    let bed = Bed::new(SHAPE);
-    let path = bed.genesis_path();
-    let mut shelley: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    for (name, value) in [("rho", 0.003), ("tau", 0.2), ("a0", 0.3)] {
-        shelley["protocolParams"][name] = json!(value);
-    }
-    shelley["protocolParams"]["nOpt"] = json!(2);
-    shelley["maxLovelaceSupply"] = json!(45_000_000_000_000_000u64);
-    fs::write(&path, shelley.to_string()).unwrap();
-    let path = path.with_file_name("genesis.conway.json");
-    let mut conway: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    let owner = blake2b_224(&[staking_key(0).verifying_key().as_bytes()]);
-    conway["committee"] = json!({"members": {format!("keyHash-{}", hex(&owner)): 200}, "threshold": {"numerator": 1, "denominator": 1}});
-    conway["govActionDeposit"] = json!(DEPOSIT);
-    conway["dRepDeposit"] = json!(DEPOSIT);
-    conway["govActionLifetime"] = json!(2);
-    for threshold in conway["poolVotingThresholds"].as_object_mut().unwrap().values_mut() {
-        *threshold = json!(0.25);
-    }
-    fs::write(&path, conway.to_string()).unwrap();
+    let bed = Bed::with_rewards(SHAPE);
+    let owner = hex::encode(blake2b_224(&[staking_key(0).verifying_key().as_bytes()]));
+    bed.change_genesis("conway", |conway| {
+        conway["committee"] = json!({"members": {format!("keyHash-{owner}"): 200}, "threshold": {"numerator": 1, "denominator": 1}});
+        conway["govActionDeposit"] = json!(DEPOSIT);
+        conway["dRepDeposit"] = json!(DEPOSIT);
+        conway["govActionLifetime"] = json!(2);
+        for threshold in conway["poolVotingThresholds"].as_object_mut().unwrap().values_mut() {
+            *threshold = json!(0.25);
+        }
+    });
     bed
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Offers a node what the wallet does next until it is in the chain of all, where forks may take it away; gives the transaction's id.

@@ -294,11 +294,10 @@ fn a_query_before_the_answer_of_the_last_and_one_that_is_too_large_close_the_con
 #[test]
 fn all_unspent_outputs_are_not_answered_where_there_are_too_many() {
     let bed = Bed::new(SHAPE);
-    let path = bed.genesis_path();
-    let mut shelley: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    let funds = shelley["initialFunds"].as_object_mut().unwrap();
-    (0..100_000u32).for_each(|number| drop(funds.insert(format!("60{number:056x}"), 1_000_000.into())));
-    std::fs::write(&path, shelley.to_string()).unwrap();
+    bed.change_genesis("shelley", |shelley| {
+        let funds = shelley["initialFunds"].as_object_mut().unwrap();
+        (0..100_000u32).for_each(|number| drop(funds.insert(format!("60{number:056x}"), 1_000_000.into())));
+    });
     let mut node = bed.start(NODE, &[], &[]);
     wait_for_sockets(std::slice::from_mut(&mut node));
     ask_until_closed(&mut local_client(&node), &[0x82, 3, 0x82, 0, 0x82, 0, 0x82, 6, 0x81, 7]);

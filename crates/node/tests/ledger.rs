@@ -69,15 +69,14 @@ fn a_set_is_that_of_the_chain_wherever_the_node_is_killed() {
 /// A bed with so many delegators who earn rewards that the end of an epoch takes its time.
 fn bed_of_long_boundaries() -> Bed {
     let bed = Bed::new(Shape { epoch_slots: 40, ..SHAPE });
-    let path = bed.genesis_path();
-    let mut shelley: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    (shelley["protocolParams"]["tau"], shelley["protocolParams"]["rho"]) = (json!(0.2), json!(0.003));
-    let pool = shelley["staking"]["pools"].as_object().unwrap().keys().next().unwrap().clone();
-    for number in 0..DELEGATORS {
-        shelley["staking"]["stake"][format!("{number:056x}")] = json!(pool);
-        shelley["initialFunds"][format!("00{number:056x}{number:056x}")] = json!(1_000_000_000);
-    }
-    fs::write(&path, shelley.to_string()).unwrap();
+    bed.change_genesis("shelley", |shelley| {
+        (shelley["protocolParams"]["tau"], shelley["protocolParams"]["rho"]) = (json!(0.2), json!(0.003));
+        let pool = shelley["staking"]["pools"].as_object().unwrap().keys().next().unwrap().clone();
+        for number in 0..DELEGATORS {
+            shelley["staking"]["stake"][format!("{number:056x}")] = json!(pool);
+            shelley["initialFunds"][format!("00{number:056x}{number:056x}")] = json!(1_000_000_000);
+        }
+    });
     bed
 }
 

@@ -126,6 +126,27 @@ impl Bed {
         Self { folder, shape, funds, settings: Map::new(), net: net() }
     }
 
+    /// Makes the files of a network whose pools earn rewards.
+    pub fn with_rewards(shape: Shape) -> Self {
+        let bed = Self::new(shape);
+        bed.change_genesis("shelley", |shelley| {
+            for (name, value) in [("rho", 0.003), ("tau", 0.2), ("a0", 0.3)] {
+                shelley["protocolParams"][name] = json!(value);
+            }
+            shelley["protocolParams"]["nOpt"] = json!(2);
+            shelley["maxLovelaceSupply"] = json!(45_000_000_000_000_000u64);
+        });
+        bed
+    }
+
+    /// Changes an era's genesis file.
+    pub fn change_genesis(&self, era: &str, change: impl FnOnce(&mut Value)) {
+        let path = self.genesis_path().with_file_name(format!("genesis.{era}.json"));
+        let mut genesis = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        change(&mut genesis);
+        fs::write(&path, genesis.to_string()).unwrap();
+    }
+
     /// A network of nodes that only follow, with the genesis files of a forged chain.
     pub fn of_files(shape: Shape, files: &Path) -> Self {
         let folder = tempfile::tempdir().unwrap();

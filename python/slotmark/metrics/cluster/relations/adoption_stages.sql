@@ -90,13 +90,13 @@ steps AS (
     FROM complete
 )
 
--- There are millions of rows: small types are half of their memory.
+-- There are millions of rows: in small types they take less memory.
 SELECT
     block_no,
     host,
-    CAST(place AS SMALLINT) AS place,
-    CAST(hosts AS SMALLINT) AS hosts,
-    CAST(hop AS SMALLINT) AS hop,
+    CAST(place AS INTEGER) AS place,
+    CAST(hosts AS INTEGER) AS hosts,
+    CAST(hop AS INTEGER) AS hop,
     at_host,
     from_host,
     CAST(step AS UTINYINT) AS step,

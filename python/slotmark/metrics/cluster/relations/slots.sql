@@ -1,5 +1,5 @@
--- One row per host and slot, from the first to the last in its log: the forge loop's steps in ns, since when the host's chain has the block that it
--- saw, the most transactions in the mempool, the ledger's sizes, and whether the slot counts.
+-- One row per host and slot, from the first to the last in its log: the forge loop's steps in ns, how many slots ago the host's chain last grew, as
+-- that loop saw it, the most transactions in the mempool, the ledger's sizes, and whether the slot counts.
 -- A slot counts when it passes every filter that is about slots. Slots without an event are there too: those that were missed. Steps are
 -- taken from their own slot, as in `forge_steps`. How often the forge loop of a host starts isn't known where its log never has that.
 SELECT

@@ -3,18 +3,20 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from functools import cache
 from importlib.resources import files
-from itertools import groupby
-from typing import Any
+from itertools import groupby, islice
+from typing import Any, NamedTuple
 
 import msgspec
 import typst
-import vl_convert
 
 from slotmark.cleaning import one_line
+from slotmark.cores import usable_cores
 from slotmark.report.document import Block, Document, Figure, Forest, Table
 from slotmark.report.renderers.columns import BREAK, breakable, fit
+from slotmark.report.renderers.pictures import picture_makers
 from slotmark.report.renderers.printable import with_texts
 from slotmark.verdict import Verdict
 
@@ -26,6 +28,9 @@ TABLE_PT, WIDE_TABLE_PT = 8.5, 6.8
 
 CHART_WIDTH, SMALL_CHART_WIDTH = 620, 270
 """Widths of a chart in its own pixels; it is shown as wide as a line of text, a small one as a third of it."""
+
+FIGURES_PER_PROCESS = 8
+"""A process that makes pictures takes half a second to start, as long as it takes for about so many."""
 
 CHART_CONFIG = {
     "background": "transparent",
@@ -61,10 +66,7 @@ def pdf(document: Document) -> bytes:
     shown = {
         "title": _printable(document.title),
         "subtitle": _printable(document.subtitle),
-        "sections": [
-            {"title": _printable(section.title), "blocks": list(_grouped(section.blocks))}
-            for section in document.sections
-        ],
+        "sections": _sections(document),
         "verdict": document.verdict,
         "verdicts": {
             verdict: {"sign": verdict.sign, "explained": verdict.explained, **verdict.light._asdict()}
@@ -83,11 +85,49 @@ def pdf(document: Document) -> bytes:
     )
 
 
-def _grouped(blocks: Sequence[Block]) -> Iterator[Any]:
+def _sections(document: Document) -> list[dict[str, Any]]:
+    """Sections as JSON types."""
+    drawn = iter(
+        _drawn([block for section in document.sections for block in section.blocks if isinstance(block, Figure)])
+    )
+    return [
+        {"title": _printable(section.title), "blocks": list(_grouped(section.blocks, drawn))}
+        for section in document.sections
+    ]
+
+
+class _Drawn(NamedTuple):
+    """A figure as a picture.
+
+    Attributes:
+        runs: The look of each run in it.
+        svg: The picture.
+    """
+
+    runs: list[dict[str, Any]]
+    svg: str
+
+
+def _drawn(figures: Sequence[Figure]) -> list[_Drawn]:
+    """The figures as pictures. Each becomes one as soon as it is drawn, while the next is."""
+    if not figures:
+        return []
+    with picture_makers(min(usable_cores(), 1 + len(figures) // FIGURES_PER_PROCESS)) as pictures:
+        made: list[tuple[list[dict[str, Any]], Future[str]]] = []
+        for figure in figures:
+            chart = with_texts(figure.draw(), one_line)
+            width = SMALL_CHART_WIDTH if figure.small else CHART_WIDTH
+            picture = pictures.of({**_still(chart), "width": width}, CHART_CONFIG)
+            made.append((chart.get("usermeta", {}).get("runs", []), picture))
+        return [_Drawn(runs, picture.result()) for runs, picture in made]
+
+
+def _grouped(blocks: Sequence[Block], drawn: Iterator[_Drawn]) -> Iterator[Any]:
     """Blocks as JSON types; figures that follow each other are one block, with the legend of their runs."""
-    for figures, group in groupby(blocks, key=lambda block: isinstance(block, Figure)):
-        if figures:
-            yield _figures([block for block in group if isinstance(block, Figure)])
+    for are_figures, group in groupby(blocks, key=lambda block: isinstance(block, Figure)):
+        if are_figures:
+            figures = [block for block in group if isinstance(block, Figure)]
+            yield _figures(figures, list(islice(drawn, len(figures))))
         else:
             yield from map(_plain, group)
 
@@ -104,10 +144,9 @@ def _plain(block: Block) -> Any:
     return plain
 
 
-def _figures(figures: Sequence[Figure]) -> dict[str, Any]:
+def _figures(figures: Sequence[Figure], drawn: Sequence[_Drawn]) -> dict[str, Any]:
     """Figures with their pictures, and the look of each run."""
-    specs = [with_texts(figure.draw(), one_line) for figure in figures]
-    legend = {run["name"]: run for spec in specs for run in spec.get("usermeta", {}).get("runs", [])}
+    legend = {run["name"]: run for one in drawn for run in one.runs}
     return {
         "type": "Figures",
         "legend": _printable(list(legend.values())),
@@ -116,15 +155,11 @@ def _figures(figures: Sequence[Figure]) -> dict[str, Any]:
                 "title": _printable(figure.title),
                 "caption": _printable(figure.caption),
                 "small": figure.small,
-                "svg": _svg(spec, SMALL_CHART_WIDTH if figure.small else CHART_WIDTH),
+                "svg": one.svg,
             }
-            for figure, spec in zip(figures, specs, strict=True)
+            for figure, one in zip(figures, drawn, strict=True)
         ],
     }
-
-
-def _svg(spec: dict[str, Any], width: int) -> str:
-    return vl_convert.vegalite_to_svg({**_still(spec), "width": width}, config=CHART_CONFIG, allowed_base_urls=[])
 
 
 def _still(spec: dict[str, Any]) -> dict[str, Any]:

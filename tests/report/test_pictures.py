@@ -1,0 +1,87 @@
+"""The processes that make pictures of charts for paper."""
+
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import vl_convert
+
+from slotmark.errors import PieceError
+from slotmark.report.renderers import pictures as module
+from slotmark.report.renderers.pdf import CHART_CONFIG
+from slotmark.report.renderers.pictures import picture_makers
+
+
+def chart(number: int) -> dict[str, Any]:
+    """A chart whose picture no other has."""
+    return {
+        "data": {"values": [{"x": 1, "y": number}, {"x": 2, "y": "π</svg>\n"}]},
+        "mark": "point",
+        "encoding": {name: {"field": name, "type": "nominal"} for name in "xy"},
+    }
+
+
+def test_each_chart_gets_its_own_picture_whichever_process_makes_it() -> None:
+    with picture_makers(2) as pictures:
+        asked = [pictures.of(chart(number), CHART_CONFIG) for number in range(12)]
+        made = [picture.result() for picture in asked]
+    assert made == [
+        vl_convert.vegalite_to_svg(chart(number), config=CHART_CONFIG, allowed_base_urls=[]) for number in range(12)
+    ]
+    assert len(set(made)) == 12
+
+
+def test_a_process_that_ends_is_named_with_its_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import sys\nprint('one line', file=sys.stderr)\nsys.exit('no room')\n", encoding="utf-8")
+    monkeypatch.setattr(module, "_PROGRAM", str(program))
+    with picture_makers(1) as pictures, pytest.raises(PieceError) as raised:
+        pictures.of({"long": "x" * 1_000_000}, {}).result()
+    assert str(raised.value) == (
+        "The process that makes pictures of charts for report.pdf ended with 1 and said: no room. Make room in memory, and try again."
+    )
+
+
+def test_charts_that_were_not_made_are_left() -> None:
+    with picture_makers(1) as pictures:
+        asked = [pictures.of(chart(number), {}) for number in range(200)]
+    assert asked[-1].cancelled()
+
+
+ENDLESS = """
+import sys, time
+from slotmark.report.renderers import pictures
+with pictures.picture_makers(2) as made:
+    made.of({"mark": "point"}, {}).result()
+    print(*(maker._process.pid for maker in made._free), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_processes_end_with_the_one_that_they_work_for_however_that_ends() -> None:
+    with ExitStack() as stack:
+        process = stack.enter_context(
+            subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True)
+        )
+        stack.callback(process.kill)
+        assert process.stdout is not None
+        makers = [Path(f"/proc/{pid}") for pid in process.stdout.readline().split()]
+        assert len(makers) == 2
+        assert all(map(runs, makers))
+        process.kill()
+        deadline = time.monotonic() + 60
+        while any(map(runs, makers)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not any(map(runs, makers))
+
+
+def runs(process: Path) -> bool:
+    """Whether it is there, and not only as what its parent has yet to see."""
+    try:
+        return (process / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -310,6 +310,31 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// The same items with arrays and maps of indefinite length.
+#[cfg(test)]
+pub(crate) fn indefinite(bytes: &[u8]) -> Vec<u8> {
+    fn item(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) {
+        let before = cursor.rest();
+        let major = before[0] >> 5;
+        if matches!(major, ARRAY | MAP) {
+            let count = cursor.definite(major, "a definite length").unwrap();
+            out.push(major << 5 | 31);
+            (0..count * u64::from(major - 3)).for_each(|_| item(cursor, out));
+            out.push(BREAK);
+        } else if major == TAG {
+            cursor.definite(TAG, "a tag").unwrap();
+            out.extend_from_slice(&before[..before.len() - cursor.rest().len()]);
+            item(cursor, out);
+        } else {
+            out.extend_from_slice(cursor.skip().unwrap().of(cursor.whole));
+        }
+    }
+    let (mut cursor, mut out) = (Cursor::new(bytes), Vec::new());
+    item(&mut cursor, &mut out);
+    assert!(cursor.rest().is_empty(), "one item");
+    out
+}
+
 /// Memory that cursors use one after the other.
 #[derive(Default)]
 pub(crate) struct Buffer(Vec<Level>);

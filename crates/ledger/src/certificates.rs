@@ -1,10 +1,6 @@
 //! The needs of certificates: signatures, deposits and refunds.
 
-use pallas_codec::minicbor::{self, Decoder};
-use pallas_primitives::{StakeCredential, alonzo, conway};
-use slotmark_chain::block::{Credential, Era};
-
-use crate::bytes::{Result, items};
+use slotmark_chain::block::{Certificate, Credential};
 
 /// One certificate's demands.
 #[derive(Default)]
@@ -19,54 +15,28 @@ pub(crate) struct Demands {
     pub(crate) unknown_signers: bool,
 }
 
-/// The demands of a transaction's certificates, in order.
-pub(crate) fn demands(era: Era, encoded: &[u8]) -> Result<Vec<Demands>> {
-    let read = |item: &&[u8]| {
-        let mut decoder = Decoder::new(item);
-        decoder.array()?;
-        let kind = decoder.u8()?;
-        // Genesis delegations and instantaneous rewards ended with Babbage.
-        if era < Era::Conway && matches!(kind, 5 | 6) { early(minicbor::decode(item)?) } else { any(minicbor::decode(item)?) }
-    };
-    items(encoded)?.iter().map(read).collect()
-}
-
-fn early(certificate: alonzo::Certificate) -> Result<Demands> {
-    Ok(match certificate {
-        alonzo::Certificate::GenesisKeyDelegation(key, ..) => {
-            let hash = key.as_slice().try_into().map_err(|_| minicbor::decode::Error::message("a genesis key's hash of another length"))?;
-            Demands { credentials: vec![Credential { script: false, hash }], ..Demands::default() }
+impl Demands {
+    pub(crate) fn of(certificate: &Certificate) -> Self {
+        use Certificate as C;
+        let key = |hash| Credential { script: false, hash };
+        let one = |credential: Credential, deposit: i128| Self { credentials: vec![credential], deposit, ..Self::default() };
+        match *certificate {
+            C::Registration { deposit: None, .. } => Self { key_deposits: 1, ..Self::default() },
+            C::Registration { credential, deposit: Some(deposit), .. } => one(credential, i128::from(deposit)),
+            C::Deregistration { credential, refund: None } => Self { key_deposits: -1, ..one(credential, 0) },
+            C::Deregistration { credential, refund: Some(refund) } => one(credential, -i128::from(refund)),
+            C::Delegation { credential, .. } | C::VoteDelegation { credential, .. } => one(credential, 0),
+            C::PoolRegistration { pool, ref terms, .. } => {
+                let owners = terms.owners.iter().copied();
+                Self { credentials: std::iter::once(pool).chain(owners).map(key).collect(), ..Self::default() }
+            }
+            C::PoolRetirement { pool, .. } => one(key(pool), 0),
+            C::GenesisDelegation { genesis_key, .. } => one(key(genesis_key), 0),
+            C::InstantaneousRewards => Self { unknown_signers: true, ..Self::default() },
+            C::DRepRegistration { drep, deposit } => one(drep, i128::from(deposit)),
+            C::DRepDeregistration { drep, refund } => one(drep, -i128::from(refund)),
+            C::DRepUpdate { drep } => one(drep, 0),
+            C::CommitteeHotKey { cold, .. } | C::CommitteeResignation { cold } => one(cold, 0),
         }
-        _ => Demands { unknown_signers: true, ..Demands::default() },
-    })
-}
-
-fn any(certificate: conway::Certificate) -> Result<Demands> {
-    use conway::Certificate as C;
-    let key = |hash: &[u8]| Credential { script: false, hash: hash.try_into().expect("28 bytes") };
-    let one = |credential: &StakeCredential, deposit: i128| Demands { credentials: vec![of(credential)], deposit, ..Demands::default() };
-    Ok(match &certificate {
-        C::StakeRegistration(_) => Demands { key_deposits: 1, ..Demands::default() },
-        C::StakeDeregistration(credential) => Demands { key_deposits: -1, ..one(credential, 0) },
-        C::StakeDelegation(credential, _) | C::VoteDeleg(credential, _) | C::StakeVoteDeleg(credential, _, _) => one(credential, 0),
-        C::PoolRegistration { operator, pool_owners, .. } => {
-            let owners = pool_owners.iter().map(|owner| key(owner.as_ref()));
-            Demands { credentials: std::iter::once(key(operator.as_ref())).chain(owners).collect(), ..Demands::default() }
-        }
-        C::PoolRetirement(pool, _) => Demands { credentials: vec![key(pool.as_ref())], ..Demands::default() },
-        C::Reg(credential, deposit)
-        | C::StakeRegDeleg(credential, _, deposit)
-        | C::VoteRegDeleg(credential, _, deposit)
-        | C::StakeVoteRegDeleg(credential, _, _, deposit)
-        | C::RegDRepCert(credential, deposit, _) => one(credential, i128::from(*deposit)),
-        C::UnReg(credential, refund) | C::UnRegDRepCert(credential, refund) => one(credential, -i128::from(*refund)),
-        C::AuthCommitteeHot(credential, _) | C::ResignCommitteeCold(credential, _) | C::UpdateDRepCert(credential, _) => one(credential, 0),
-    })
-}
-
-fn of(credential: &StakeCredential) -> Credential {
-    match credential {
-        StakeCredential::AddrKeyhash(hash) => Credential { script: false, hash: **hash },
-        StakeCredential::ScriptHash(hash) => Credential { script: true, hash: **hash },
     }
 }

@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pallas_codec::minicbor::{self, Decoder};
-use pallas_primitives::conway::{GovAction, ProposalProcedure, Voter};
-use slotmark_chain::Hash32;
-use slotmark_chain::block::{Block, Credential, Hash28, Transaction};
+use slotmark_chain::block::{Block, Certificate, Credential, Era, GovernanceAction, Hash28, Transaction, Voter};
+use slotmark_chain::{DecodeError, Hash32};
 
 use crate::bytes::{Balance, Payment, Result, Script, entries, hash, items, reward_account};
-use crate::certificates::{Demands, demands};
+use crate::certificates::Demands;
 use crate::resolved::Source;
 
 /// The item that a script runs for, as redeemers name it: its purpose (0 spend, 1 mint, 2 certificate, 3 reward, 4 vote, 5 proposal) and its index.
@@ -48,21 +47,25 @@ impl Needs {
         needs.balance.add_assets(mint, 1)?;
         let policies: BTreeSet<Hash28> = entries(mint)?.into_iter().map(|(policy, _)| hash(policy)).collect::<Result<_>>()?;
         needs.scripts.extend((0..).zip(policies).map(|(index, policy)| ((1, index), policy)));
-        for (index, demands) in (0..).zip(demands(block.header.era, transaction.certificates.span.of(block.bytes))?) {
-            let Demands { credentials, deposit, key_deposits, unknown_signers } = demands;
+        for (index, certificate) in block.numbered_certificates(transaction).map_err(foreign)? {
+            if block.header.era >= Era::Conway
+                && matches!(certificate, Certificate::GenesisDelegation { .. } | Certificate::InstantaneousRewards)
+            {
+                return Err(minicbor::decode::Error::message("a certificate of an earlier era"));
+            }
+            let Demands { credentials, deposit, key_deposits, unknown_signers } = Demands::of(&certificate);
             credentials.into_iter().for_each(|credential| needs.witness(credential, (2, index)));
             needs.balance.lovelace -= deposit;
             needs.key_deposits += key_deposits;
             needs.unknown_keys |= unknown_signers;
         }
         needs.take_withdrawals(transaction.withdrawals.span.of(block.bytes))?;
-        let voters = entries(transaction.votes.span.of(block.bytes))?;
-        needs.take_voters(voters.into_iter().map(|(voter, _)| minicbor::decode(voter)).collect::<Result<_>>()?);
-        for (index, proposal) in (0..).zip(items(transaction.proposals.span.of(block.bytes))?) {
-            let proposal: ProposalProcedure = minicbor::decode(proposal)?;
+        needs.take_voters(block.votes(transaction).map_err(foreign)?.into_iter().map(|vote| vote.voter));
+        for (index, proposal) in (0..).zip(block.proposals(transaction).map_err(foreign)?) {
             needs.balance.lovelace -= i128::from(proposal.deposit);
-            if let GovAction::ParameterChange(_, _, Some(guard)) | GovAction::TreasuryWithdrawals(_, Some(guard)) = proposal.gov_action {
-                needs.scripts.push(((5, index), *guard));
+            use GovernanceAction::{Parameters, Withdrawals};
+            if let Parameters { guardrails: Some(guard), .. } | Withdrawals { guardrails: Some(guard), .. } = proposal.action {
+                needs.scripts.push(((5, index), guard));
             }
         }
         Ok(needs)
@@ -87,17 +90,15 @@ impl Needs {
     }
 
     /// Voters come in the order of committee, representatives, pools, each with scripts before keys.
-    fn take_voters(&mut self, voters: Vec<Voter>) {
-        let ranked = voters.iter().map(|voter| match voter {
-            Voter::ConstitutionalCommitteeScript(hash) => (0, hash),
-            Voter::ConstitutionalCommitteeKey(hash) => (1, hash),
-            Voter::DRepScript(hash) => (2, hash),
-            Voter::DRepKey(hash) => (3, hash),
-            Voter::StakePoolKey(hash) => (4, hash),
+    fn take_voters(&mut self, voters: impl Iterator<Item = Voter>) {
+        let ranked = voters.map(|voter| match voter {
+            Voter::Committee(credential) => (0, !credential.script, credential.hash),
+            Voter::DRep(credential) => (1, !credential.script, credential.hash),
+            Voter::Pool(hash) => (2, true, hash),
         });
-        let ranked: BTreeSet<(u8, Hash28)> = ranked.map(|(rank, hash)| (rank, **hash)).collect();
-        for (index, (rank, hash)) in (0..).zip(ranked) {
-            self.witness(Credential { script: matches!(rank, 0 | 2), hash }, (4, index));
+        let ranked: BTreeSet<(u8, bool, Hash28)> = ranked.collect();
+        for (index, (_, is_key, hash)) in (0..).zip(ranked) {
+            self.witness(Credential { script: !is_key, hash }, (4, index));
         }
     }
 
@@ -124,10 +125,16 @@ impl Needs {
 
     fn witness(&mut self, credential: Credential, pointer: Pointer) {
         match credential.script {
+            true if self.scripts.last() == Some(&(pointer, credential.hash)) => {} // a certificate that does several things runs it once
             true => self.scripts.push((pointer, credential.hash)),
             false => drop(self.keys.insert(credential.hash)),
         }
     }
+}
+
+/// The failure of our decoder as that of the other: its place is from the beginning of the block.
+fn foreign(error: DecodeError) -> minicbor::decode::Error {
+    minicbor::decode::Error::message(error.expected).at(error.offset)
 }
 
 /// Scripts among a transaction's witnesses.

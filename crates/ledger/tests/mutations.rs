@@ -96,6 +96,8 @@ struct Draft {
     invalid_before: Option<u64>,
     invalid_hereafter: Option<u64>,
     certificates: Option<Vec<u8>>,
+    /// Votes (19) and proposals (20), as encoded.
+    governance: Vec<(u8, Vec<u8>)>,
     auxiliary_hash: Option<[u8; 32]>,
     auxiliary: Option<Vec<u8>>,
     mint: Option<([u8; 28], i64)>,
@@ -130,6 +132,7 @@ impl Draft {
             invalid_before: Some(SLOT),
             invalid_hereafter: Some(SLOT + 1),
             certificates: None,
+            governance: vec![],
             auxiliary_hash: None,
             auxiliary: None,
             mint: None,
@@ -202,6 +205,7 @@ impl Draft {
         ];
         fields.extend(self.invalid_hereafter.map(|slot| (3, number(slot))));
         fields.extend(self.certificates.clone().map(|certificate| (4, list(&[certificate]))));
+        fields.extend(self.governance.clone());
         fields.extend(self.auxiliary_hash.map(|hash| (7, bytes(&hash))));
         fields.extend(self.invalid_before.map(|slot| (8, number(slot))));
         fields.extend(self.mint.map(|(policy, amount)| {
@@ -323,6 +327,46 @@ fn header() -> Vec<u8> {
 /// A native script that needs a key's signature.
 fn needs_key(key: [u8; 28]) -> Vec<u8> {
     list(&[number(0), bytes(&key)])
+}
+
+/// An array whose length is stated, or one that ends with a break.
+fn array(items: &[Vec<u8>], is_stated: bool) -> Vec<u8> {
+    if is_stated { list(items) } else { [&[0x9f], &items.concat()[..], &[0xff]].concat() }
+}
+
+#[test]
+fn governance_is_read_whether_lengths_are_stated_or_not() {
+    const DEPOSITS: [u64; 2] = [2_000_000, 1_000_000];
+    for is_stated in [true, false] {
+        let array = |items: &[Vec<u8>]| array(items, is_stated);
+        let entry = |key: Vec<u8>, value: Vec<u8>| {
+            let (open, close): (u8, &[u8]) = if is_stated { (0xa1, &[]) } else { (0xbf, &[0xff]) };
+            [&[open], &key[..], &value, close].concat()
+        };
+        let sound = |sign: bool| {
+            let mut draft = Draft::plain();
+            draft.signs = sign;
+            draft.pay(400_000);
+            draft.outputs[0].lovelace -= DEPOSITS.iter().sum::<u64>();
+            let key = blake2b_224(&[draft.key.verifying_key().as_bytes()]);
+            let credential = array(&[number(0), bytes(&key)]);
+            let abstain = array(&[number(2)]);
+            // Registers, delegates to a pool and to nobody's votes.
+            draft.certificates = Some(array(&[number(13), credential, bytes(&[5; 28]), abstain, number(DEPOSITS[0])]));
+            let vote = array(&[number(1), vec![0xf6]]);
+            let votes = entry(array(&[number(2), bytes(&key)]), entry(array(&[bytes(&[9; 32]), number(0)]), vote));
+            let account = bytes(&[&[0xe0], &key[..]].concat());
+            let anchor = array(&[vec![0x61, b'a'], bytes(&[2; 32])]);
+            let proposal = array(&[number(DEPOSITS[1]), account, array(&[number(6)]), anchor]);
+            draft.governance = vec![(19, votes), (20, array(&[proposal]))];
+            draft
+        };
+        assert_eq!(sound(true).broken(), [""; 0], "lengths stated: {is_stated}");
+        assert_eq!(sound(false).broken(), ["witness-keys"], "lengths stated: {is_stated}");
+        let mut dearer = sound(true);
+        dearer.outputs[0].lovelace += 1;
+        assert_eq!(dearer.broken(), ["value-conserved"], "lengths stated: {is_stated}");
+    }
 }
 
 #[test]

@@ -374,20 +374,22 @@ impl Accounts {
     fn certify(&mut self, certificate: &Certificate) -> Option<bool> {
         let (parameters, now) = (self.running, self.now());
         Some(match certificate {
-            Certificate::Registration { credential, pool } => {
+            Certificate::Registration { credential, pool, deposit } => {
                 let is_new = self.account(credential).is_none();
                 if is_new {
                     self.add_account(*credential);
                 }
-                // Conway registers and delegates in one.
-                is_new && pool.is_none_or(|pool| self.pools.contains_key(&pool))
+                // Conway states the deposit, and registers and delegates in one.
+                is_new
+                    && deposit.is_none_or(|stated| stated == parameters.key_deposit)
+                    && pool.is_none_or(|pool| self.pools.contains_key(&pool))
             }
-            Certificate::Deregistration { credential } => match self.account(credential) {
+            Certificate::Deregistration { credential, refund } => match self.account(credential) {
                 Some(account) => {
                     self.remove(credential);
                     self.governing.leave(credential);
                     self.give_back(account.deposit);
-                    account.rewards == 0
+                    account.rewards == 0 && refund.is_none_or(|stated| stated == account.deposit)
                 }
                 None => false,
             },

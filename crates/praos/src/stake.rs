@@ -441,12 +441,12 @@ impl Stake {
 
     fn certify(&mut self, certificate: Certificate) {
         match certificate {
-            Certificate::Registration { credential, pool } => {
+            Certificate::Registration { credential, pool, .. } => {
                 let account = self.holdings.account_mut(credential);
                 account.registered = true;
                 account.pool = pool.or(account.pool);
             }
-            Certificate::Deregistration { credential } => {
+            Certificate::Deregistration { credential, .. } => {
                 let account = self.holdings.account_mut(credential);
                 (account.registered, account.pool) = (false, None);
             }

@@ -41,11 +41,15 @@ pub enum Certificate {
         credential: Credential,
         /// The pool that it delegates to.
         pool: Option<Hash28>,
+        /// Lovelace that it deposits, where it says so (Conway).
+        deposit: Option<u64>,
     },
     /// Ends a registration.
     Deregistration {
         /// The credential.
         credential: Credential,
+        /// Lovelace that it gets back, where it says so (Conway).
+        refund: Option<u64>,
     },
     /// Delegates stake to a pool.
     Delegation {
@@ -137,18 +141,20 @@ type Result<T> = std::result::Result<T, DecodeError>;
 const POOL: &str = "a pool's id of 28 bytes";
 const EXPECTED: &str = "a certificate, as [kind, …]";
 
-/// The certificates of an array or set; none for an empty span. One that does several things comes as several.
-pub(super) fn certificates(bytes: &[u8], span: Span) -> Result<Vec<Certificate>> {
+/// The certificates of an array or set, each with its place there; none for an empty span. One that does several things comes as several.
+pub(super) fn certificates(bytes: &[u8], span: Span) -> Result<Vec<(u32, Certificate)>> {
     let mut certificates = Vec::new();
     let Some(mut cursor) = Cursor::at(bytes, span) else { return Ok(certificates) };
     let mut items = cursor.set("certificates")?;
+    let mut place = 0;
     while items.next(&mut cursor)? {
-        certificate(&mut cursor, &mut certificates)?;
+        certificate(&mut cursor, |certificate| certificates.push((place, certificate)))?;
+        place += 1;
     }
     Ok(certificates)
 }
 
-fn certificate(cursor: &mut Cursor<'_>, certificates: &mut Vec<Certificate>) -> Result<()> {
+fn certificate(cursor: &mut Cursor<'_>, mut add: impl FnMut(Certificate)) -> Result<()> {
     let mut fields = cursor.array(EXPECTED)?;
     let at = cursor.position();
     if !fields.next(cursor)? {
@@ -158,10 +164,19 @@ fn certificate(cursor: &mut Cursor<'_>, certificates: &mut Vec<Certificate>) -> 
     // Each of these takes one field of the certificate.
     let mut next = |cursor: &mut Cursor<'_>| if fields.next(cursor)? { Ok(()) } else { cursor.error("all fields of a certificate") };
     let mut credential = |cursor: &mut Cursor<'_>| next(cursor).and_then(|()| credential(cursor));
-    let mut add = |certificate| certificates.push(certificate);
+    let lovelace = "a deposit in lovelace";
     match kind {
-        0 | 7 => add(Certificate::Registration { credential: credential(cursor)?, pool: None }),
-        1 | 8 => add(Certificate::Deregistration { credential: credential(cursor)? }),
+        0 => add(Certificate::Registration { credential: credential(cursor)?, pool: None, deposit: None }),
+        1 => add(Certificate::Deregistration { credential: credential(cursor)?, refund: None }),
+        7 | 8 => {
+            let credential = credential(cursor)?;
+            next(cursor)?;
+            let stated = Some(cursor.uint(lovelace)?);
+            add(match kind {
+                7 => Certificate::Registration { credential, pool: None, deposit: stated },
+                _ => Certificate::Deregistration { credential, refund: stated },
+            });
+        }
         2 | 9..=13 => {
             let credential = credential(cursor)?;
             let mut pool = None;
@@ -169,14 +184,21 @@ fn certificate(cursor: &mut Cursor<'_>, certificates: &mut Vec<Certificate>) -> 
                 next(cursor)?;
                 pool = Some(*cursor.bytes_of(POOL)?);
             }
+            let mut to = None;
+            if !matches!(kind, 2 | 11) {
+                next(cursor)?;
+                to = Some(drep(cursor)?);
+            }
             match (kind, pool) {
-                (11.., pool) => add(Certificate::Registration { credential, pool }),
+                (11.., pool) => {
+                    next(cursor)?;
+                    add(Certificate::Registration { credential, pool, deposit: Some(cursor.uint(lovelace)?) });
+                }
                 (_, Some(pool)) => add(Certificate::Delegation { credential, pool }),
                 _ => {}
             }
-            if !matches!(kind, 2 | 11) {
-                next(cursor)?;
-                add(Certificate::VoteDelegation { credential, to: drep(cursor)? });
+            if let Some(to) = to {
+                add(Certificate::VoteDelegation { credential, to });
             }
         }
         3 => {
@@ -206,10 +228,10 @@ fn certificate(cursor: &mut Cursor<'_>, certificates: &mut Vec<Certificate>) -> 
         16 | 17 => {
             let drep = credential(cursor)?;
             next(cursor)?;
-            let lovelace = cursor.uint("a deposit in lovelace")?;
+            let stated = cursor.uint(lovelace)?;
             add(match kind {
-                16 => Certificate::DRepRegistration { drep, deposit: lovelace },
-                _ => Certificate::DRepDeregistration { drep, refund: lovelace },
+                16 => Certificate::DRepRegistration { drep, deposit: stated },
+                _ => Certificate::DRepDeregistration { drep, refund: stated },
             });
         }
         18 => add(Certificate::DRepUpdate { drep: credential(cursor)? }),
@@ -300,10 +322,15 @@ pub(super) fn credential(cursor: &mut Cursor<'_>) -> Result<Credential> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cbor::indefinite;
+
+    fn read_bytes(bytes: &[u8]) -> Result<Vec<Certificate>> {
+        let found = certificates(bytes, Span { start: 0, end: bytes.len() as u32 })?;
+        Ok(found.into_iter().map(|(_, certificate)| certificate).collect())
+    }
 
     fn read(text: &str) -> Result<Vec<Certificate>> {
-        let bytes = hex::decode(text).unwrap();
-        certificates(&bytes, Span { start: 0, end: bytes.len() as u32 })
+        read_bytes(&hex::decode(text).unwrap())
     }
 
     #[test]
@@ -314,8 +341,8 @@ mod tests {
         let script = Credential { script: true, hash: [1; 28] };
         let registered = DRep::Registered(Credential { script: false, hash: [2; 28] });
         for (text, expected) in [
-            (format!("82008200{one}"), Certificate::Registration { credential: key, pool: None }),
-            (format!("82018201{one}"), Certificate::Deregistration { credential: script }),
+            (format!("82008200{one}"), Certificate::Registration { credential: key, pool: None, deposit: None }),
+            (format!("82018201{one}"), Certificate::Deregistration { credential: script, refund: None }),
             (format!("83028200{one}{two}"), Certificate::Delegation { credential: key, pool: [2; 28] }),
             (
                 format!("8a03{two}{vrf}0506d81e820102581df0{}81{one}80f6", "01".repeat(28)),
@@ -331,13 +358,13 @@ mod tests {
                 Certificate::GenesisDelegation { genesis_key: [1; 28], delegate: [2; 28], vrf_key_hash: [3; 32] },
             ),
             ("82068200a0".to_owned(), Certificate::InstantaneousRewards),
-            (format!("83078200{one}1a001e8480"), Certificate::Registration { credential: key, pool: None }),
-            (format!("83088201{one}00"), Certificate::Deregistration { credential: script }),
+            (format!("83078200{one}1a001e8480"), Certificate::Registration { credential: key, pool: None, deposit: Some(2_000_000) }),
+            (format!("83088201{one}00"), Certificate::Deregistration { credential: script, refund: Some(0) }),
             (format!("8304{two}00"), Certificate::PoolRetirement { pool: [2; 28], epoch: 0 }),
             (format!("83098200{one}8102"), Certificate::VoteDelegation { credential: key, to: DRep::Abstain }),
             (format!("83098201{one}8103"), Certificate::VoteDelegation { credential: script, to: DRep::NoConfidence }),
             (format!("83098200{one}8200{two}"), Certificate::VoteDelegation { credential: key, to: registered }),
-            (format!("840b8200{one}{two}00"), Certificate::Registration { credential: key, pool: Some([2; 28]) }),
+            (format!("840b8200{one}{two}00"), Certificate::Registration { credential: key, pool: Some([2; 28]), deposit: Some(0) }),
             (
                 format!("830e8200{one}8200{two}"),
                 Certificate::CommitteeHotKey { cold: key, hot: Credential { script: false, hash: [2; 28] } },
@@ -348,19 +375,23 @@ mod tests {
             (format!("83128201{one}f6"), Certificate::DRepUpdate { drep: script }),
         ] {
             assert_eq!(read(&format!("81{text}")), Ok(vec![expected.clone()]), "{text}");
-            assert_eq!(read(&format!("d90102 9f{text}ff").replace(' ', "")), Ok(vec![expected]), "{text}");
+            assert_eq!(read_bytes(&indefinite(&hex::decode(format!("d9010281{text}")).unwrap())), Ok(vec![expected]), "{text}");
             assert!(read(&format!("81{}", &text[..text.len() - 2])).is_err(), "{text}, cut");
         }
         let to_pool = Certificate::Delegation { credential: key, pool: [2; 28] };
-        let register = |pool| Certificate::Registration { credential: key, pool };
+        let register = |pool, deposit| Certificate::Registration { credential: key, pool, deposit: Some(deposit) };
         let abstain = Certificate::VoteDelegation { credential: key, to: DRep::Abstain };
         for (text, one_by_one) in [
             (format!("840a8200{one}{two}8102"), [to_pool, abstain.clone()]),
-            (format!("840c8200{one}810200"), [register(None), abstain.clone()]),
-            (format!("850d8200{one}{two}810200"), [register(Some([2; 28])), abstain]),
+            (format!("840c8200{one}810203"), [register(None, 3), abstain.clone()]),
+            (format!("850d8200{one}{two}810204"), [register(Some([2; 28]), 4), abstain]),
         ] {
             assert_eq!(read(&format!("81{text}")), Ok(one_by_one.to_vec()), "{text}");
+            assert_eq!(read_bytes(&indefinite(&hex::decode(format!("81{text}")).unwrap())), Ok(one_by_one.to_vec()), "{text}");
         }
+        let three = hex::decode(format!("8382068200a0840a8200{one}{two}810282068200a0")).unwrap();
+        let places = certificates(&three, Span { start: 0, end: three.len() as u32 }).unwrap();
+        assert_eq!(places.into_iter().map(|(place, _)| place).collect::<Vec<_>>(), [0, 1, 1, 2]);
         assert!(read(&format!("8182138200{one}")).is_err() && read(&format!("8183098200{one}820200")).is_err());
         assert!(read(&format!("818202 8200{one}").replace(' ', "")).is_err());
         assert_eq!(certificates(&[], Span::default()), Ok(vec![]));

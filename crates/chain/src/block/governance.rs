@@ -284,6 +284,7 @@ fn pair(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<(u64, u64), D
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cbor::indefinite;
 
     fn read(text: &str) -> Result<Vec<Proposal>, DecodeError> {
         let bytes = hex::decode(text).unwrap();
@@ -321,7 +322,11 @@ mod tests {
         ] {
             let proposal = Proposal { deposit: 1_000_000_000, account: owner, action: expected };
             assert_eq!(read(&format!("81{}", one(action))), Ok(vec![proposal.clone()]), "{action}");
-            assert_eq!(read(&format!("d9010282{0}{0}", one(action))), Ok(vec![proposal; 2]));
+            assert_eq!(read(&format!("d9010282{0}{0}", one(action))), Ok(vec![proposal.clone(); 2]));
+            if !matches!(proposal.action, Parameters { .. }) {
+                let with_breaks = hex::encode(indefinite(&hex::decode(format!("81{}", one(action))).unwrap()));
+                assert_eq!(read(&with_breaks), Ok(vec![proposal]), "{action}");
+            }
             let whole = one(action);
             assert!(read(&format!("81{}", &whole[..whole.len() - 2])).is_err(), "{action}, cut");
         }
@@ -349,7 +354,9 @@ mod tests {
             (4, Voter::Pool([3; 28])),
         ] {
             let three = format!("a1820{kind}{hash}a382{id}008201f682{id}18638200826161{id}82{id}018202f6");
-            assert_eq!(read(&three), Ok(vec![of(voter, 0, Answer::Yes), of(voter, 99, Answer::No), of(voter, 1, Answer::Abstain)]));
+            let expected = vec![of(voter, 0, Answer::Yes), of(voter, 99, Answer::No), of(voter, 1, Answer::Abstain)];
+            assert_eq!(read(&three), Ok(expected.clone()));
+            assert_eq!(read(&hex::encode(indefinite(&hex::decode(three).unwrap()))), Ok(expected));
         }
         assert!(read(&format!("a18202{hash}a182{id}008203f6")).is_err());
         assert!(read(&format!("a18205{hash}a0")).is_err() && read(&format!("a18202{hash}a182{id}f600")).is_err());

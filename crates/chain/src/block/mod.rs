@@ -130,6 +130,14 @@ impl Block<'_, '_> {
     /// # Errors
     /// The place and what was expected there.
     pub fn certificates(&self, transaction: &Transaction) -> Result<Vec<Certificate>, DecodeError> {
+        Ok(self.numbered_certificates(transaction)?.into_iter().map(|(_, certificate)| certificate).collect())
+    }
+
+    /// The same, each with its place among the transaction's certificates: one of Conway's that does several things comes as several with one place.
+    ///
+    /// # Errors
+    /// The place and what was expected there.
+    pub fn numbered_certificates(&self, transaction: &Transaction) -> Result<Vec<(u32, Certificate)>, DecodeError> {
         certificate::certificates(self.bytes, transaction.certificates.span)
     }
 

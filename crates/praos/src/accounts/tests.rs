@@ -59,8 +59,8 @@ fn accounts() -> Accounts {
     let mut accounts = Accounts::new(&genesis_with(parameters), 500);
     accounts.governing = Governing::new(Some(conway::PARAMETERS), &[], Some(&governance(&[])));
     let certificates = [
-        Certificate::Registration { credential: OWNER, pool: None },
-        Certificate::Registration { credential: MEMBER, pool: None },
+        Certificate::Registration { credential: OWNER, pool: None, deposit: None },
+        Certificate::Registration { credential: MEMBER, pool: None, deposit: None },
         registration(POOL, 200),
     ];
     assert_eq!(accounts.apply(&moves(&[], &certificates)), Some(true));
@@ -74,11 +74,30 @@ fn moves(withdrawals: &[(Credential, u64)], certificates: &[Certificate]) -> Mov
 }
 
 #[test]
+fn a_refund_is_the_deposit_that_was_paid_and_a_deposit_the_one_that_holds_now() {
+    let deposit = shelley::PARAMETERS.key_deposit;
+    let leave = |refund| Certificate::Deregistration { credential: MEMBER, refund: Some(refund) };
+    let come = |deposit| Certificate::Registration { credential: MEMBER, pool: None, deposit: Some(deposit) };
+    for (certificates, expected) in [
+        (vec![leave(deposit), come(deposit + 5), leave(deposit + 5)], true),
+        (vec![leave(deposit + 5)], false),
+        (vec![leave(deposit), come(deposit)], false),
+    ] {
+        let mut accounts = accounts();
+        accounts.running.key_deposit += 5;
+        assert_eq!(accounts.apply(&moves(&[], &certificates)), Some(expected), "{certificates:?}");
+    }
+}
+
+#[test]
 fn what_fits_is_taken_and_what_does_not_is_refused() {
     let stranger = Credential { script: true, ..OWNER };
     let last = shelley::PARAMETERS.e_max;
     let retirement = |pool, epoch| Certificate::PoolRetirement { pool, epoch };
-    let leave = |credential| Certificate::Deregistration { credential };
+    let leave = |credential| Certificate::Deregistration { credential, refund: None };
+    let deposit = shelley::PARAMETERS.key_deposit;
+    let come_for = |stated| Certificate::Registration { credential: stranger, pool: None, deposit: Some(stated) };
+    let leave_for = |stated| Certificate::Deregistration { credential: MEMBER, refund: Some(stated) };
     let delegation = |credential, pool| Certificate::Delegation { credential, pool };
     for (withdrawals, certificates, expected) in [
         (vec![(OWNER, 7), (MEMBER, 0)], vec![leave(OWNER)], Some(true)),
@@ -89,9 +108,14 @@ fn what_fits_is_taken_and_what_does_not_is_refused() {
         (vec![], vec![leave(OWNER)], Some(false)),
         (vec![], vec![leave(stranger)], Some(false)),
         (vec![], vec![leave(MEMBER), leave(MEMBER)], Some(false)),
-        (vec![], vec![leave(MEMBER), Certificate::Registration { credential: MEMBER, pool: Some(POOL) }], Some(true)),
-        (vec![], vec![Certificate::Registration { credential: MEMBER, pool: None }], Some(false)),
-        (vec![], vec![Certificate::Registration { credential: stranger, pool: Some([8; 28]) }], Some(false)),
+        (vec![], vec![leave(MEMBER), Certificate::Registration { credential: MEMBER, pool: Some(POOL), deposit: None }], Some(true)),
+        (vec![], vec![Certificate::Registration { credential: MEMBER, pool: None, deposit: None }], Some(false)),
+        (vec![], vec![Certificate::Registration { credential: stranger, pool: Some([8; 28]), deposit: None }], Some(false)),
+        (vec![], vec![come_for(deposit), leave_for(deposit)], Some(true)),
+        (vec![], vec![come_for(deposit + 1)], Some(false)),
+        (vec![], vec![come_for(deposit - 1)], Some(false)),
+        (vec![], vec![leave_for(deposit + 1)], Some(false)),
+        (vec![], vec![leave_for(deposit - 1)], Some(false)),
         (vec![], vec![delegation(MEMBER, POOL)], Some(true)),
         (vec![], vec![delegation(stranger, POOL)], Some(false)),
         (vec![], vec![delegation(MEMBER, [8; 28])], Some(false)),
@@ -136,7 +160,7 @@ fn a_retired_pools_deposit_goes_to_its_account_or_else_to_the_treasury() {
     there.begin_epoch(1, &[POOL], &shelley::PARAMETERS);
     assert_eq!((there.rewards(&OWNER), there.pots().treasury), (Some(7 + deposit), 0));
     let mut gone = accounts();
-    gone.apply(&moves(&[(OWNER, 7)], &[Certificate::Deregistration { credential: OWNER }]));
+    gone.apply(&moves(&[(OWNER, 7)], &[Certificate::Deregistration { credential: OWNER, refund: None }]));
     gone.begin_epoch(1, &[POOL], &shelley::PARAMETERS);
     assert_eq!((gone.rewards(&OWNER), gone.pots().treasury), (None, deposit));
     assert_eq!(gone.pots().deposits, shelley::PARAMETERS.key_deposit);
@@ -354,7 +378,14 @@ fn who_withdraws_has_given_the_votes_of_a_key_to_somebody() {
         (10, vec![register.clone(), to_drep.clone()], true),
         (10, vec![register.clone(), to_drep.clone(), leave.clone()], false),
         (10, vec![register.clone(), to_drep, leave, register], false), // the votes were given to the one before
-        (10, vec![Certificate::Deregistration { credential: MEMBER }, Certificate::Registration { credential: MEMBER, pool: None }], false),
+        (
+            10,
+            vec![
+                Certificate::Deregistration { credential: MEMBER, refund: None },
+                Certificate::Registration { credential: MEMBER, pool: None, deposit: None },
+            ],
+            false,
+        ),
     ] {
         let mut accounts = of_version(major);
         assert!(certificates.is_empty() || certified(&mut accounts, &certificates) == Some(true), "{certificates:?}");

@@ -123,8 +123,8 @@ fn apply(stake: &mut Stake, step: &Step, number: u64, epoch: &mut u64, places: &
         Step::Certify { kind, script, key, pool, epochs } => {
             let (credential, pool) = (Credential { script: *script, hash: [*key; 28] }, [*pool; 28]);
             stake.certify(match kind {
-                0 => Certificate::Registration { credential, pool: Some(pool) },
-                1 => Certificate::Deregistration { credential },
+                0 => Certificate::Registration { credential, pool: Some(pool), deposit: None },
+                1 => Certificate::Deregistration { credential, refund: None },
                 2 => Certificate::Delegation { credential, pool },
                 3 => {
                     let terms = PoolTerms { pledge: 0, cost: 0, margin: (0, 1), account: credential, owners: Vec::new() };

@@ -64,7 +64,7 @@ impl Bed {
         let mut certificates = Vec::new();
         for (place, owner) in OWNERS.into_iter().enumerate() {
             certificates.push(Certificate::DRepRegistration { drep: DREPS[place], deposit: conway::PARAMETERS.drep_deposit });
-            certificates.push(Certificate::Registration { credential: owner, pool: None });
+            certificates.push(Certificate::Registration { credential: owner, pool: None, deposit: None });
             certificates.push(Certificate::VoteDelegation { credential: owner, to: DRep::Registered(DREPS[place]) });
             let terms = PoolTerms { pledge: 0, cost: 0, margin: (0, 1), account: owner, owners: Vec::new() };
             certificates.push(Certificate::PoolRegistration { pool: POOLS[place], vrf_key_hash: [place as u8; 32], terms });
@@ -89,7 +89,7 @@ impl Bed {
     /// Registers the account that deposits go back to, which nobody votes for, and proposes an action.
     fn propose(&mut self, number: u8, action: GovernanceAction) -> Option<bool> {
         if self.accounts.rewards(&key(3)).is_none() {
-            self.act(&[Certificate::Registration { credential: key(3), pool: None }], &[], &[]);
+            self.act(&[Certificate::Registration { credential: key(3), pool: None, deposit: None }], &[], &[]);
         }
         self.act(&[], &[(id(number), action)], &[])
     }
@@ -278,7 +278,7 @@ fn what_nobody_ratifies_expires_and_its_deposit_goes_back() {
             assert_eq!(fits, Some(epoch <= LIFETIME), "{epoch}");
         }
         if !is_there {
-            assert_eq!(bed.act(&[Certificate::Deregistration { credential: key(3) }], &[], &[]), Some(true));
+            assert_eq!(bed.act(&[Certificate::Deregistration { credential: key(3), refund: None }], &[], &[]), Some(true));
         }
         let deposits = bed.accounts.pots.deposits;
         assert!(bed.next() && !bed.waits(1));

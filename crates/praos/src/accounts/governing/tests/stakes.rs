@@ -58,7 +58,7 @@ fn stake_is_that_of_outputs_rewards_and_deposits_and_of_no_one_who_abstains() {
     ] {
         for in_rewards in [false, true] {
             let mut bed = Bed::new(10);
-            let register = [3, 4].map(|number| Certificate::Registration { credential: key(number), pool: None });
+            let register = [3, 4].map(|number| Certificate::Registration { credential: key(number), pool: None, deposit: None });
             assert_eq!(bed.act(&[&register[..], &certificates].concat(), &[], &[]), Some(true));
             if in_rewards {
                 bed.accounts.pay(&key(4), more);

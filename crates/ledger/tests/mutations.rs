@@ -115,6 +115,7 @@ struct Draft {
     wrong_script_data: bool,
     marked_invalid: bool,
     new_pools: u64,
+    older_deposits: i128,
 }
 
 impl Draft {
@@ -147,6 +148,7 @@ impl Draft {
             wrong_script_data: false,
             marked_invalid: false,
             new_pools: 0,
+            older_deposits: 0,
         }
     }
 
@@ -271,7 +273,8 @@ impl Draft {
             };
             output.map(|output| Arc::from(output.encode()))
         };
-        let resolved = Resolved::of(&block, transaction, self.new_pools, unspent).unwrap();
+        let mut resolved = Resolved::of(&block, transaction, self.new_pools, unspent).unwrap();
+        resolved.older_deposits = self.older_deposits;
         let network = Some(Network { id: 0, start_ms: 1_666_656_000_000, slot_ms: 1_000 });
         let environment = Environment { slot: SLOT, network, parameters: Some(parameters) };
         let auxiliary = block.auxiliary_data().unwrap().first().map(|(_, span)| span.of(block.bytes));
@@ -366,6 +369,20 @@ fn governance_is_read_whether_lengths_are_stated_or_not() {
         let mut dearer = sound(true);
         dearer.outputs[0].lovelace += 1;
         assert_eq!(dearer.broken(), ["value-conserved"], "lengths stated: {is_stated}");
+    }
+}
+
+#[test]
+fn who_leaves_gets_the_deposit_that_was_paid() {
+    for older in [0, 7, -7] {
+        let mut draft = Draft::plain();
+        let key = blake2b_224(&[draft.key.verifying_key().as_bytes()]);
+        draft.certificates = Some(array(&[number(1), array(&[number(0), bytes(&key)], true)], true));
+        draft.older_deposits = older;
+        draft.outputs[0].lovelace += parameters().shelley.key_deposit.strict_add_signed(older as i64);
+        assert_eq!(draft.broken(), [""; 0], "{older}");
+        draft.outputs[0].lovelace += 1;
+        assert_eq!(draft.broken(), ["value-conserved"], "{older}");
     }
 }
 

@@ -205,7 +205,9 @@ impl Mempool {
         let new_pools = rules.stake.new_pools(moves.certificates());
         let pools: Vec<Hash28> = new_pools.into_iter().filter(|pool| !self.pools.contains(pool)).collect();
         let mut resolved = Resolved::of(&block, transaction, pools.len() as u64, find).map_err(|error| error.to_string())?;
-        let (fits, accounts) = apply(&moves, self.accounts.as_ref().or(rules.accounts));
+        let before = self.accounts.as_ref().or(rules.accounts);
+        resolved.older_deposits = before.map_or(0, |accounts| accounts.older_deposits(moves.certificates()));
+        let (fits, accounts) = apply(&moves, before);
         resolved.fits_accounts = fits;
         if resolved.all().any(|output| output.is_none()) {
             return Err("an input that is not an unspent output".into());

@@ -9,7 +9,7 @@ mod rewards;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use imbl::OrdMap;
@@ -312,6 +312,19 @@ impl Accounts {
     /// Takes in the fees that a transaction which failed phase 2 pays with its collateral.
     pub(crate) fn collect(&mut self, collateral: u64) {
         self.pots.fees = self.pots.fees.saturating_add(collateral);
+    }
+
+    /// What credentials that leave by these certificates, without a stated refund, paid above the deposit that holds now, in lovelace.
+    pub fn older_deposits(&self, certificates: &[Certificate]) -> i128 {
+        let mut met = HashSet::new(); // one that comes again pays, and gets, the deposit that holds now
+        let older = certificates.iter().map(|certificate| match certificate {
+            Certificate::Deregistration { credential, refund } if met.insert(*credential) && refund.is_none() => {
+                let paid = self.account(credential).map_or(self.running.key_deposit, |account| account.deposit);
+                i128::from(paid) - i128::from(self.running.key_deposit)
+            }
+            _ => 0,
+        });
+        older.sum()
     }
 
     /// Takes in a transaction. Returns whether it fits; None where that isn't known.

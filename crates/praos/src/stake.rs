@@ -374,6 +374,7 @@ impl Stake {
         resolved.new_pools = self.new_pools(&moves.certificates).len() as u64;
         if let Some(accounts) = &mut self.accounts {
             if valid {
+                resolved.older_deposits = accounts.older_deposits(&moves.certificates);
                 resolved.fits_accounts = accounts.apply(&moves);
             } else {
                 let returned = transaction.collateral_return.as_ref().map_or(0, |output| output.lovelace);

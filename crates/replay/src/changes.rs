@@ -95,7 +95,7 @@ pub fn resolve(block: &Block<'_, '_>, ids: &[Hash32], store: &mut dyn Store) -> 
         } else {
             (work.look_up_all(inputs)?, work.spend_all(&collateral)?)
         };
-        work.work.resolved.push(Resolved { inputs, collateral, references, new_pools: 0, fits_accounts: None });
+        work.work.resolved.push(Resolved { inputs, collateral, references, new_pools: 0, older_deposits: 0, fits_accounts: None });
         if valid {
             for (index, output) in (0..).zip(outputs) {
                 work.make(id, index, output)?;

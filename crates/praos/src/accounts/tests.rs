@@ -87,6 +87,15 @@ fn a_refund_is_the_deposit_that_was_paid_and_a_deposit_the_one_that_holds_now() 
         accounts.running.key_deposit += 5;
         assert_eq!(accounts.apply(&moves(&[], &certificates)), Some(expected), "{certificates:?}");
     }
+    let unstated = [MEMBER, MEMBER, Credential { script: true, ..OWNER }];
+    let certificates = unstated.map(|credential| Certificate::Deregistration { credential, refund: None });
+    let mut accounts = accounts();
+    assert_eq!(accounts.older_deposits(&certificates), 0);
+    accounts.running.key_deposit += 5;
+    assert_eq!(accounts.older_deposits(&certificates), -5);
+    accounts.running.key_deposit -= 8;
+    assert_eq!(accounts.older_deposits(&certificates), 3);
+    assert_eq!(accounts.older_deposits(&[come(1), leave(2)]), 0);
 }
 
 #[test]

@@ -90,7 +90,7 @@ rules! {
     OutputLovelace = "output-lovelace",
     /// No output's value is larger than the protocol parameters allow.
     ValueLimit = "value-limit",
-    /// Addresses and the transaction name this network.
+    /// Addresses, accounts of rewards and the transaction name this network; those of pools from Alonzo on.
     NetworkId = "network-id",
     /// The transaction names the hash of its auxiliary data.
     AuxiliaryDataHash = "auxiliary-data-hash",

@@ -25,7 +25,7 @@ pub(crate) struct Needs {
     pub(crate) balance: Balance,
     /// Deposits for stake credentials less refunds, in numbers.
     pub(crate) key_deposits: i128,
-    /// Networks of the reward accounts that are withdrawn from.
+    /// Networks of the reward accounts that it names: those that are withdrawn from, and from Alonzo on, those of pools and proposals.
     pub(crate) networks: Vec<u8>,
 }
 
@@ -53,6 +53,11 @@ impl Needs {
             {
                 return Err(minicbor::decode::Error::message("a certificate of an earlier era"));
             }
+            if let Certificate::PoolRegistration { network, .. } = certificate
+                && block.header.era >= Era::Alonzo
+            {
+                needs.networks.push(network);
+            }
             let Demands { credentials, deposit, key_deposits, unknown_signers } = Demands::of(&certificate);
             credentials.into_iter().for_each(|credential| needs.witness(credential, (2, index)));
             needs.balance.lovelace -= deposit;
@@ -63,6 +68,7 @@ impl Needs {
         needs.take_voters(block.votes(transaction).map_err(foreign)?.into_iter().map(|vote| vote.voter));
         for (index, proposal) in (0..).zip(block.proposals(transaction).map_err(foreign)?) {
             needs.balance.lovelace -= i128::from(proposal.deposit);
+            needs.networks.extend(proposal.networks);
             use GovernanceAction::{Parameters, Withdrawals};
             if let Parameters { guardrails: Some(guard), .. } | Withdrawals { guardrails: Some(guard), .. } = proposal.action {
                 needs.scripts.push(((5, index), guard));

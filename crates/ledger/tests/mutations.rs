@@ -366,6 +366,10 @@ fn governance_is_read_whether_lengths_are_stated_or_not() {
         };
         assert_eq!(sound(true).broken(), [""; 0], "lengths stated: {is_stated}");
         assert_eq!(sound(false).broken(), ["witness-keys"], "lengths stated: {is_stated}");
+        let mut elsewhere = sound(true);
+        let at = elsewhere.governance[1].1.windows(3).position(|bytes| bytes == [0x58, 0x1d, 0xe0]).unwrap();
+        elsewhere.governance[1].1[at + 2] = 0xe1;
+        assert_eq!(elsewhere.broken(), ["network-id"], "lengths stated: {is_stated}");
         let mut dearer = sound(true);
         dearer.outputs[0].lovelace += 1;
         assert_eq!(dearer.broken(), ["value-conserved"], "lengths stated: {is_stated}");
@@ -383,6 +387,24 @@ fn who_leaves_gets_the_deposit_that_was_paid() {
         assert_eq!(draft.broken(), [""; 0], "{older}");
         draft.outputs[0].lovelace += 1;
         assert_eq!(draft.broken(), ["value-conserved"], "{older}");
+    }
+}
+
+#[test]
+fn a_pool_earns_on_its_own_network() {
+    let registration = |network: u8, draft: &Draft| {
+        let key = blake2b_224(&[draft.key.verifying_key().as_bytes()]);
+        let margin = [&[0xd8, 0x1e][..], &list(&[number(1), number(2)])].concat();
+        let account = bytes(&[&[0xe0 | network], &key[..]].concat());
+        let fields =
+            [number(3), bytes(&key), bytes(&[3; 32]), number(0), number(0), margin, account, list(&[bytes(&key)]), list(&[]), vec![0xf6]];
+        list(&fields)
+    };
+    for (network, broken) in [(0, vec![]), (1, vec!["network-id"])] {
+        let mut draft = Draft::plain();
+        draft.pay(300_000);
+        draft.certificates = Some(registration(network, &draft));
+        assert_eq!(draft.broken(), broken);
     }
 }
 

@@ -407,7 +407,7 @@ impl Accounts {
                 None => false,
             },
             Certificate::Delegation { credential, pool } => self.account(credential).is_some() && self.pools.contains_key(pool),
-            Certificate::PoolRegistration { pool, vrf_key_hash: vrf, terms } => {
+            Certificate::PoolRegistration { pool, vrf_key_hash: vrf, terms, .. } => {
                 let fits = self.may_have(pool, vrf).map(|may| may && terms.cost >= parameters.min_pool_cost);
                 match self.pools.get_mut(pool) {
                     Some(known) => Arc::make_mut(known).changed = Some((terms.clone(), *vrf)),

@@ -64,6 +64,8 @@ pub enum Certificate {
         pool: Hash28,
         /// BLAKE2b-256 of the pool's VRF key.
         vrf_key_hash: Hash32,
+        /// Network of the account that its own rewards go to.
+        network: u8,
         /// The terms by which it shares its rewards.
         terms: PoolTerms,
     },
@@ -206,7 +208,8 @@ fn certificate(cursor: &mut Cursor<'_>, mut add: impl FnMut(Certificate)) -> Res
             let pool = *cursor.bytes_of(POOL)?;
             next(cursor)?;
             let vrf_key_hash = *cursor.bytes_of("the hash of a VRF key")?;
-            add(Certificate::PoolRegistration { pool, vrf_key_hash, terms: terms(cursor, next)? });
+            let (network, terms) = terms(cursor, next)?;
+            add(Certificate::PoolRegistration { pool, vrf_key_hash, network, terms });
         }
         4 => {
             next(cursor)?;
@@ -243,8 +246,8 @@ fn certificate(cursor: &mut Cursor<'_>, mut add: impl FnMut(Certificate)) -> Res
     Ok(())
 }
 
-/// The fields of a pool from its pledge to its owners; `next` begins a field.
-fn terms<'a>(cursor: &mut Cursor<'a>, mut next: impl FnMut(&mut Cursor<'a>) -> Result<()>) -> Result<PoolTerms> {
+/// The fields of a pool from its pledge to its owners, after the network of its account; `next` begins a field.
+fn terms<'a>(cursor: &mut Cursor<'a>, mut next: impl FnMut(&mut Cursor<'a>) -> Result<()>) -> Result<(u8, PoolTerms)> {
     next(cursor)?;
     let pledge = cursor.uint("a pledge in lovelace")?;
     next(cursor)?;
@@ -259,14 +262,14 @@ fn terms<'a>(cursor: &mut Cursor<'a>, mut next: impl FnMut(&mut Cursor<'a>) -> R
         return cursor.error(expected);
     }
     next(cursor)?;
-    let account = reward_account(cursor)?;
+    let (network, account) = reward_account(cursor)?;
     next(cursor)?;
     let mut owners = Vec::new();
     let mut items = cursor.set("a pool's owners")?;
     while items.next(cursor)? {
         owners.push(*cursor.bytes_of("the hash of an owner's key")?);
     }
-    Ok(PoolTerms { pledge, cost, margin, account, owners })
+    Ok((network, PoolTerms { pledge, cost, margin, account, owners }))
 }
 
 /// A map of reward accounts, each with lovelace; none for an empty span.
@@ -275,19 +278,20 @@ pub(super) fn withdrawals(bytes: &[u8], span: Span) -> Result<Vec<(Credential, u
     let Some(mut cursor) = Cursor::at(bytes, span) else { return Ok(withdrawals) };
     let mut items = cursor.map("withdrawals")?;
     while items.next(&mut cursor)? {
-        withdrawals.push((reward_account(&mut cursor)?, cursor.uint("lovelace")?));
+        let (_, owner) = reward_account(&mut cursor)?;
+        withdrawals.push((owner, cursor.uint("lovelace")?));
     }
     Ok(withdrawals)
 }
 
-/// The owner of a reward account of 29 bytes (CIP-19).
-pub(super) fn reward_account(cursor: &mut Cursor<'_>) -> Result<Credential> {
+/// Network and owner of a reward account of 29 bytes (CIP-19).
+pub(super) fn reward_account(cursor: &mut Cursor<'_>) -> Result<(u8, Credential)> {
     let expected = "a reward account of 29 bytes";
     let [first, hash @ ..] = cursor.bytes_of::<29>(expected)?;
     if first >> 5 != 0b111 {
         return cursor.error(expected);
     }
-    Ok(Credential { script: first & 16 != 0, hash: *hash })
+    Ok((first & 15, Credential { script: first & 16 != 0, hash: *hash }))
 }
 
 /// `[0, key hash]`, `[1, script hash]`, `[2]` for nobody or `[3]` for no confidence.
@@ -349,6 +353,7 @@ mod tests {
                 Certificate::PoolRegistration {
                     pool: [2; 28],
                     vrf_key_hash: [3; 32],
+                    network: 0,
                     terms: PoolTerms { pledge: 5, cost: 6, margin: (1, 2), account: script, owners: vec![[1; 28]] },
                 },
             ),

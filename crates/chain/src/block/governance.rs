@@ -16,6 +16,8 @@ pub struct Proposal {
     pub account: Credential,
     /// The action that it proposes.
     pub action: GovernanceAction,
+    /// Networks of the accounts that it names: that of its deposit, and those that it would pay.
+    pub networks: Vec<u8>,
 }
 
 /// A governance action. Actions of some kinds name the last one of their purpose that is to be enacted before them; None for the first of all.
@@ -179,15 +181,16 @@ fn proposal(cursor: &mut Cursor<'_>, bytes: &[u8]) -> Result<Proposal, DecodeErr
     let expected = "a proposal, as [deposit, account, action, anchor]";
     let fields = cursor.array_of(4, expected)?;
     let deposit = cursor.uint("a deposit in lovelace")?;
-    let account = reward_account(cursor)?;
-    let action = action(cursor, bytes)?;
+    let (network, account) = reward_account(cursor)?;
+    let mut networks = vec![network];
+    let action = action(cursor, bytes, &mut networks)?;
     cursor.skip()?;
     fields.finish(cursor, expected)?;
-    Ok(Proposal { deposit, account, action })
+    Ok(Proposal { deposit, account, action, networks })
 }
 
-/// `[kind, …]`.
-fn action(cursor: &mut Cursor<'_>, bytes: &[u8]) -> Result<GovernanceAction, DecodeError> {
+/// `[kind, …]`; adds the networks of accounts.
+fn action(cursor: &mut Cursor<'_>, bytes: &[u8], networks: &mut Vec<u8>) -> Result<GovernanceAction, DecodeError> {
     let expected = "all fields of a governance action";
     let mut fields = cursor.array("a governance action, as [kind, …]")?;
     let at = cursor.position();
@@ -215,7 +218,9 @@ fn action(cursor: &mut Cursor<'_>, bytes: &[u8]) -> Result<GovernanceAction, Dec
             let mut amounts = Vec::new();
             let mut items = cursor.map("withdrawals from the treasury")?;
             while items.next(cursor)? {
-                amounts.push((reward_account(cursor)?, cursor.uint("lovelace")?));
+                let (network, owner) = reward_account(cursor)?;
+                networks.push(network);
+                amounts.push((owner, cursor.uint("lovelace")?));
             }
             next(cursor)?;
             GovernanceAction::Withdrawals { amounts, guardrails: optional(cursor, script_hash)? }
@@ -320,7 +325,8 @@ mod tests {
             (&format!("8305{id}82{anchor}{script}"), Constitution { previous, guardrails }),
             ("8106", Info),
         ] {
-            let proposal = Proposal { deposit: 1_000_000_000, account: owner, action: expected };
+            let networks = vec![0; if matches!(&expected, Withdrawals { amounts, .. } if !amounts.is_empty()) { 2 } else { 1 }];
+            let proposal = Proposal { deposit: 1_000_000_000, account: owner, action: expected, networks };
             assert_eq!(read(&format!("81{}", one(action))), Ok(vec![proposal.clone()]), "{action}");
             assert_eq!(read(&format!("d9010282{0}{0}", one(action))), Ok(vec![proposal.clone(); 2]));
             if !matches!(proposal.action, Parameters { .. }) {

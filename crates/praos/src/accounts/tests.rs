@@ -16,11 +16,11 @@ fn terms(cost: u64) -> PoolTerms {
 }
 
 fn registration(pool: Hash28, cost: u64) -> Certificate {
-    Certificate::PoolRegistration { pool, vrf_key_hash: [0; 32], terms: terms(cost) }
+    Certificate::PoolRegistration { pool, vrf_key_hash: [0; 32], network: 0, terms: terms(cost) }
 }
 
 fn registration_with(pool: Hash28, vrf: u8) -> Certificate {
-    Certificate::PoolRegistration { pool, vrf_key_hash: [vrf; 32], terms: terms(200) }
+    Certificate::PoolRegistration { pool, vrf_key_hash: [vrf; 32], network: 0, terms: terms(200) }
 }
 
 /// A genesis without pools and accounts.

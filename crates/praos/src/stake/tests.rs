@@ -128,7 +128,7 @@ fn apply(stake: &mut Stake, step: &Step, number: u64, epoch: &mut u64, places: &
                 2 => Certificate::Delegation { credential, pool },
                 3 => {
                     let terms = PoolTerms { pledge: 0, cost: 0, margin: (0, 1), account: credential, owners: Vec::new() };
-                    Certificate::PoolRegistration { pool, vrf_key_hash: [number as u8; 32], terms }
+                    Certificate::PoolRegistration { pool, vrf_key_hash: [number as u8; 32], network: 0, terms }
                 }
                 _ => Certificate::PoolRetirement { pool, epoch: *epoch + epochs },
             });

@@ -67,7 +67,7 @@ impl Bed {
             certificates.push(Certificate::Registration { credential: owner, pool: None, deposit: None });
             certificates.push(Certificate::VoteDelegation { credential: owner, to: DRep::Registered(DREPS[place]) });
             let terms = PoolTerms { pledge: 0, cost: 0, margin: (0, 1), account: owner, owners: Vec::new() };
-            certificates.push(Certificate::PoolRegistration { pool: POOLS[place], vrf_key_hash: [place as u8; 32], terms });
+            certificates.push(Certificate::PoolRegistration { pool: POOLS[place], vrf_key_hash: [place as u8; 32], network: 0, terms });
         }
         certificates.extend((0..3).map(|place| Certificate::CommitteeHotKey { cold: COLD[place], hot: HOT[place] }));
         let held = HashMap::from([(OWNERS[0], ENOUGH), (OWNERS[1], 100_000 - ENOUGH)]);
@@ -77,7 +77,9 @@ impl Bed {
     }
 
     fn act(&mut self, certificates: &[Certificate], proposals: &[(ActionId, GovernanceAction)], votes: &[Vote]) -> Option<bool> {
-        let proposals = proposals.iter().map(|(id, action)| (*id, Proposal { deposit: DEPOSIT, account: key(3), action: action.clone() }));
+        let proposals = proposals
+            .iter()
+            .map(|(id, action)| (*id, Proposal { deposit: DEPOSIT, account: key(3), action: action.clone(), networks: vec![0] }));
         self.accounts.apply(&Moves {
             certificates: certificates.to_vec(),
             proposals: proposals.collect(),

@@ -39,7 +39,7 @@ fn proposals_fit_or_do_not() {
     for (major, deposit, account, expected) in
         [(10, DEPOSIT, OWNERS[0], true), (10, DEPOSIT - 1, OWNERS[0], false), (10, DEPOSIT, key(5), false), (9, DEPOSIT, key(5), true)]
     {
-        let proposal = Proposal { deposit, account, action: GovernanceAction::Info };
+        let proposal = Proposal { deposit, account, action: GovernanceAction::Info, networks: vec![0] };
         let moves = Moves { proposals: vec![(id(1), proposal)], ..Moves::default() };
         assert_eq!(Bed::new(major).accounts.apply(&moves), Some(expected), "{deposit} {account:?} {major}");
     }

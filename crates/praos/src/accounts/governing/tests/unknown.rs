@@ -64,5 +64,5 @@ fn numbers_that_no_transaction_has_end_at_the_largest() {
 }
 
 fn proposal(deposit: u64, action: GovernanceAction) -> Proposal {
-    Proposal { deposit, account: OWNERS[0], action }
+    Proposal { deposit, account: OWNERS[0], action, networks: vec![0] }
 }

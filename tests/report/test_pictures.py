@@ -80,7 +80,7 @@ def test_processes_end_with_the_one_that_they_work_for_however_that_ends() -> No
 
 
 def runs(process: Path) -> bool:
-    """Whether it is there, and not only as what its parent has yet to see."""
+    """Returns whether it is there, and not only as what its parent has yet to see."""
     try:
         return (process / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except OSError:

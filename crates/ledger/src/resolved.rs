@@ -21,7 +21,7 @@ pub struct Resolved {
     pub references: Vec<Option<EncodedOutput>>,
     /// Number of pools that it registers for the first time; it makes a deposit for each.
     pub new_pools: u64,
-    /// What credentials that leave without a stated refund paid above the deposit that holds now, in lovelace; 0 where accounts aren't known.
+    /// Lovelace that credentials which leave without a stated refund paid above the deposit that holds now; 0 where accounts aren't known.
     pub older_deposits: i128,
     /// True where its certificates and withdrawals fit the accounts and pools that it finds; None where that isn't known.
     pub fits_accounts: Option<bool>,

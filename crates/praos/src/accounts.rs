@@ -314,7 +314,7 @@ impl Accounts {
         self.pots.fees = self.pots.fees.saturating_add(collateral);
     }
 
-    /// What credentials that leave by these certificates, without a stated refund, paid above the deposit that holds now, in lovelace.
+    /// Lovelace that credentials which leave by these certificates, without a stated refund, paid above the deposit that holds now.
     pub fn older_deposits(&self, certificates: &[Certificate]) -> i128 {
         let mut met = HashSet::new(); // one that comes again pays, and gets, the deposit that holds now
         let older = certificates.iter().map(|certificate| match certificate {

@@ -384,7 +384,7 @@ def test_what_was_left_on_machines_is_found_and_hosts_that_are_none_are_refused(
     kept = tmp_path / "work" / "run-0"
     kept.mkdir(parents=True)
     shutil.copy(bed / "bed.json", kept)
-    cleaned = cleaned_of_planted(cluster, hosts, 5)
+    cleaned = cleaned_of_planted(cluster, hosts, 20)
     assert cleaned.stderr.count("processes ended: 1") == 1
     assert cleaned.stderr.count("no process was left") == 1
     assert len(re.findall(rf"^\S+ \(198\.18\.0\.[12]\): {kept}$", cleaned.stdout, re.MULTILINE)) == 2

@@ -8,7 +8,7 @@ use slotmark_chain::block::{Credential, Hash28, Output};
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_chain::{DecodeError, Hash32};
 
-/// Takes the failure of a foreign decoder for one of ours. Its place is from the beginning of the piece.
+/// Takes the failure of a foreign decoder for one of ours. Its place is from the beginning of the piece, or of the block where ours read it.
 pub(crate) fn failure(error: &minicbor::decode::Error) -> DecodeError {
     DecodeError { offset: error.position().unwrap_or_default(), expected: "a well-formed part of a transaction" }
 }
@@ -33,13 +33,6 @@ pub(crate) fn payment(address: &[u8]) -> Option<Payment> {
         8 => Some(Payment::Byron),
         _ => None,
     }
-}
-
-/// The network and the credential of a reward account (CIP-19).
-pub(crate) fn reward_account(address: &[u8]) -> Option<(u8, Credential)> {
-    let (first, hash) = address.split_first()?;
-    let hash: Hash28 = hash.try_into().ok()?;
-    (first >> 4 & 0b1110 == 0b1110).then_some((first & 15, Credential { script: first & 16 != 0, hash }))
 }
 
 /// The items of an array or a set, each as encoded.

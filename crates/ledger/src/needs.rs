@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pallas_codec::minicbor::{self, Decoder};
+use pallas_codec::minicbor;
 use slotmark_chain::block::{Block, Certificate, Credential, Era, GovernanceAction, Hash28, Transaction, Voter};
 use slotmark_chain::{DecodeError, Hash32};
 
-use crate::bytes::{Balance, Payment, Result, Script, entries, hash, items, reward_account};
+use crate::bytes::{Balance, Payment, Result, Script, entries, hash, items};
 use crate::certificates::Demands;
 use crate::resolved::Source;
 
@@ -64,7 +64,7 @@ impl Needs {
             needs.key_deposits += key_deposits;
             needs.unknown_keys |= unknown_signers;
         }
-        needs.take_withdrawals(transaction.withdrawals.span.of(block.bytes))?;
+        needs.take_withdrawals(block.withdrawals(transaction).map_err(foreign)?);
         needs.take_voters(block.votes(transaction).map_err(foreign)?.into_iter().map(|vote| vote.voter));
         for (index, proposal) in (0..).zip(block.proposals(transaction).map_err(foreign)?) {
             needs.balance.lovelace -= i128::from(proposal.deposit);
@@ -78,21 +78,17 @@ impl Needs {
     }
 
     /// Withdrawals run in the order of network and credential, scripts before keys.
-    fn take_withdrawals(&mut self, encoded: &[u8]) -> Result<()> {
+    fn take_withdrawals(&mut self, withdrawals: Vec<(u8, Credential, u64)>) {
         let mut accounts = Vec::new();
-        for (account, amount) in entries(encoded)? {
-            let account = crate::bytes::content(account)?;
-            let (network, credential) =
-                reward_account(&account).ok_or_else(|| minicbor::decode::Error::message("a withdrawal from no reward account"))?;
-            accounts.push((network, !credential.script, credential.hash));
-            self.balance.lovelace += i128::from(Decoder::new(amount).u64()?);
+        for (network, owner, lovelace) in withdrawals {
+            accounts.push((network, !owner.script, owner.hash));
+            self.balance.lovelace += i128::from(lovelace);
             self.networks.push(network);
         }
         accounts.sort_unstable();
         for (index, (_, is_key, hash)) in (0..).zip(accounts) {
             self.witness(Credential { script: !is_key, hash }, (3, index));
         }
-        Ok(())
     }
 
     /// Voters come in the order of committee, representatives, pools, each with scripts before keys.

@@ -371,18 +371,17 @@ impl Check<'_> {
     }
 
     fn value(&mut self, mut needs: Needs, resolved: &Resolved) -> Result<()> {
-        let new_pools = resolved.new_pools;
         for output in &self.block.outputs[self.transaction.outputs.start as usize..self.transaction.outputs.end as usize] {
             needs.balance.add_output(self.block.bytes, output, -1)?;
         }
-        if needs.key_deposits != 0 || resolved.older_deposits != 0 || new_pools != 0 {
+        needs.balance.lovelace += resolved.older_deposits;
+        if needs.key_deposits != 0 || resolved.new_pools != 0 {
             let Some(parameters) = self.environment.parameters else {
                 self.outcome.note_unknown(Rule::ValueConserved);
                 return Ok(());
             };
             needs.balance.lovelace -= needs.key_deposits * i128::from(parameters.shelley.key_deposit);
-            needs.balance.lovelace += resolved.older_deposits;
-            needs.balance.lovelace -= i128::from(new_pools) * i128::from(parameters.shelley.pool_deposit);
+            needs.balance.lovelace -= i128::from(resolved.new_pools) * i128::from(parameters.shelley.pool_deposit);
         }
         self.outcome.note(Rule::ValueConserved, needs.balance.lovelace == 0 && needs.balance.is_lovelace());
         Ok(())

@@ -50,7 +50,7 @@ fn state_of(bed: &Bed, genesis: &Arc<Genesis>, number: usize) -> (ChainState, us
         step.outcome.result().unwrap();
         for (transaction, resolved) in block.transactions.iter().zip(&step.resolved) {
             assert_eq!(resolved.fits_accounts, Some(true), "slot {}", block.header.slot);
-            withdrawals += block.withdrawals(transaction).unwrap().iter().filter(|(_, lovelace)| *lovelace > 0).count();
+            withdrawals += block.withdrawals(transaction).unwrap().iter().filter(|(.., lovelace)| *lovelace > 0).count();
         }
     }
     (state, withdrawals)

@@ -117,7 +117,7 @@ impl Moves {
             fee: transaction.fee,
             donation: transaction.donation.unwrap_or_default(),
             treasury: transaction.treasury,
-            withdrawals: block.withdrawals(transaction)?,
+            withdrawals: block.withdrawals(transaction)?.into_iter().map(|(_, owner, lovelace)| (owner, lovelace)).collect(),
             certificates: block.certificates(transaction)?,
             proposals: (0..).zip(proposals).map(|(place, proposal)| (ActionId { transaction: id, place }, proposal)).collect(),
             votes: block.votes(transaction)?,

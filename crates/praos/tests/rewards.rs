@@ -53,7 +53,7 @@ fn run(genesis: Genesis, mut change: impl FnMut(u64, &Block<'_, '_>, &mut Transa
         let mut transactions = block.transactions.to_vec();
         for transaction in &mut transactions {
             change(block.header.slot, &block, transaction);
-            counts.withdrawals += block.withdrawals(transaction).unwrap().iter().filter(|(_, lovelace)| *lovelace > 0).count() as u64;
+            counts.withdrawals += block.withdrawals(transaction).unwrap().iter().filter(|(.., lovelace)| *lovelace > 0).count() as u64;
         }
         let block = Block { transactions: &transactions, ..block };
         let length = u64::from(block.body.end - block.body.start);

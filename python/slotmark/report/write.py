@@ -37,7 +37,7 @@ def write_report(document: Document, result: msgspec.Struct, folder: Path) -> li
         RunError: The folder can't be written, or another command is writing there.
     """
     folder = folder_of(folder)
-    with ThreadPoolExecutor(1) as beside:  # what makes pictures and sets pages is compiled code
+    with ThreadPoolExecutor(1) as beside:  # other processes make its pictures meanwhile
         on_paper = beside.submit(pdf, document)
         files = {
             "report.html": html(document).encode(),

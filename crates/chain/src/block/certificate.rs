@@ -272,14 +272,14 @@ fn terms<'a>(cursor: &mut Cursor<'a>, mut next: impl FnMut(&mut Cursor<'a>) -> R
     Ok((network, PoolTerms { pledge, cost, margin, account, owners }))
 }
 
-/// A map of reward accounts, each with lovelace; none for an empty span.
-pub(super) fn withdrawals(bytes: &[u8], span: Span) -> Result<Vec<(Credential, u64)>> {
+/// A map of reward accounts, by network and owner, each with lovelace; none for an empty span.
+pub(super) fn withdrawals(bytes: &[u8], span: Span) -> Result<Vec<(u8, Credential, u64)>> {
     let mut withdrawals = Vec::new();
     let Some(mut cursor) = Cursor::at(bytes, span) else { return Ok(withdrawals) };
     let mut items = cursor.map("withdrawals")?;
     while items.next(&mut cursor)? {
-        let (_, owner) = reward_account(&mut cursor)?;
-        withdrawals.push((owner, cursor.uint("lovelace")?));
+        let (network, owner) = reward_account(&mut cursor)?;
+        withdrawals.push((network, owner, cursor.uint("lovelace")?));
     }
     Ok(withdrawals)
 }

@@ -141,11 +141,11 @@ impl Block<'_, '_> {
         certificate::certificates(self.bytes, transaction.certificates.span)
     }
 
-    /// A transaction's withdrawals: owners of reward accounts, each with lovelace.
+    /// A transaction's withdrawals: networks and owners of reward accounts, each with lovelace.
     ///
     /// # Errors
     /// The place and what was expected there.
-    pub fn withdrawals(&self, transaction: &Transaction) -> Result<Vec<(Credential, u64)>, DecodeError> {
+    pub fn withdrawals(&self, transaction: &Transaction) -> Result<Vec<(u8, Credential, u64)>, DecodeError> {
         certificate::withdrawals(self.bytes, transaction.withdrawals.span)
     }
 

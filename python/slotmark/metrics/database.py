@@ -42,6 +42,10 @@ MOST_ROWS_AT_ONCE = 8_000_000
 """Rows above which that doesn't count: members that have so many in :data:`MEMBERS_AT_ONCE` have a statement each. Of members that have so many
 themselves, one is worked on at a time: two statements over them don't fit in the memory that they share."""
 
+RELATION_ROWS_AT_ONCE = 300_000
+"""Rows of a relation that was kept, about, that a statement reads where it reads no table of the run. Those of a host in a full run are a fiftieth of its
+rows in tables: with one host per statement, a quarter of the time went into planning."""
+
 _ONE_LARGE = Lock()
 """Held while rows of a large member are in memory: runs that are analysed side by side have one of them at a time."""
 
@@ -103,8 +107,8 @@ class Database:
         self._shifted: dict[str, list[str]] = {}
         self._kept: dict[str, list[Piece]] = {}
         self._rows: dict[str, int] = {}
-        self._together: list[Piece] = []
         self._members: list[str] = []
+        self._members_at_once = 1
         self._small = has_few
         self._has_few = has_few
         self._reads_whole = False
@@ -170,11 +174,9 @@ class Database:
             if rows > MOST_ROWS_AT_ONCE:
                 self._at_once = 1
             least = MEMBERS_AT_ONCE if rows * MEMBERS_AT_ONCE <= MOST_ROWS_AT_ONCE else 1
-            at_once = max(least, int(ROWS_AT_ONCE / max(1.0, rows)))
-            each = (names[start : start + at_once] for start in range(0, len(names), at_once))
-            self._together = [Piece(some[0], some[-1], "", None) for some in each]
+            self._members_at_once = max(least, int(ROWS_AT_ONCE / max(1.0, rows)))
             # All members at once, in memory: files of relations would take longer than the relations.
-            self._small = self._small or len(self._together) <= 1
+            self._small = self._small or len(names) <= self._members_at_once
 
     def shift(self, column: str, sql: str) -> None:
         """Takes from the values of a column of this name, in tables opened from here on that have a member, what some SQL gives for the member."""
@@ -207,6 +209,7 @@ class Database:
         kept = [relation for relation in read if relation in self._kept]
         self._fetch(sql)
         pieces = [piece for relation in kept for piece in self._kept[relation]]
+        together = self._together([] if tables else kept)
         free = deque(self._workers)
 
         def rows(some: Members) -> pa.Table:
@@ -216,7 +219,7 @@ class Database:
             finally:
                 free.append(worker)
 
-        self._keep(name, members_of([*self._together, *pieces_of(tables, self._column), *pieces]), rows)
+        self._keep(name, members_of([*together, *pieces_of(tables, self._column), *pieces]), rows)
 
     def make_natively(self, name: str, native: Native) -> None:
         """Computes a table with compiled code, as few members at a time as files keep apart, in the order of members' names, and keeps it in files.
@@ -357,6 +360,19 @@ class Database:
     def _named(self, member: str) -> str:
         """Returns SQL of a member's name as a word."""
         return f"CAST({quoted(member)} AS {identifier(self._column)})"
+
+    def _together(self, kept: Sequence[str]) -> list[Piece]:
+        """Members that share a statement, which reads tables of the run, or nothing by member but some relations that were kept.
+
+        Groups of members for one relation never cross those for another: members are doubled up.
+        """
+        at_once, names = self._members_at_once, self._members
+        if kept:
+            rows = max(self._rows[relation] for relation in kept) / max(1, len(names))
+            while at_once < len(names) and 2 * at_once * rows <= RELATION_ROWS_AT_ONCE:
+                at_once *= 2
+        each = (names[start : start + at_once] for start in range(0, len(names), at_once))
+        return [Piece(some[0], some[-1], "", None) for some in each]
 
     def _of_kept(self, relation: str, rows: Sequence[Path] | None = None) -> str:
         """Returns SQL of a relation's rows in its files, where a member is a number; of some files, where they are named."""

@@ -4,6 +4,7 @@
 //! stays exact. Where they can't be followed, they are left out: stake is then exact until the first rewards count, and approximate from
 //! then on, which each distribution records.
 
+mod distribution;
 mod new_epoch_state;
 #[cfg(test)]
 mod tests;
@@ -16,56 +17,14 @@ use slotmark_chain::Hash32;
 use slotmark_chain::block::{Block, Certificate, Credential, DecodeError, Hash28, Output, Transaction, decode_output};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_ledger::{EncodedOutput, Resolved, encode_output};
-use slotmark_network::{Parameters, Ratio, shelley};
+use slotmark_network::{Parameters, shelley};
 
+pub use self::distribution::Distribution;
 use crate::accounts::{Accounts, Moves};
 use crate::genesis::Genesis;
 use crate::governance::Ratified;
-use crate::header::{Leader, PoolStake};
 use crate::holdings::{Holdings, Journal, Owner, Place};
 use crate::outputs::{Outputs, SettledTip};
-
-/// The stake that counts for the lottery of an epoch.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Distribution {
-    pools: HashMap<Hash28, (u64, Hash32)>,
-    total: u64,
-    /// True where nothing is missing in it.
-    pub exact: bool,
-}
-
-impl Distribution {
-    /// Exact stake: by pool its lovelace and the hash of its VRF key.
-    pub fn of_pools(pools: impl IntoIterator<Item = (Hash28, (u64, Hash32))>) -> Self {
-        let pools: HashMap<Hash28, (u64, Hash32)> = pools.into_iter().collect();
-        let total = pools.values().fold(0u64, |total, (lovelace, _)| total.saturating_add(*lovelace));
-        Self { pools, total, exact: true }
-    }
-
-    /// Returns the lottery's view of an issuer: a pool with its share, or not registered.
-    pub fn leader(&self, issuer: &Hash28) -> Leader {
-        let Some(&(lovelace, vrf_key_hash)) = self.pools.get(issuer) else { return Leader::NotRegistered };
-        let share = Ratio::new(lovelace, self.total).unwrap_or(Ratio::ZERO);
-        Leader::Pool(PoolStake { share, vrf_key_hash, exact: self.exact })
-    }
-
-    /// Its pools in the order of their ids, each with its lovelace and the hash of its VRF key.
-    pub fn pools(&self) -> Vec<(&Hash28, u64, &Hash32)> {
-        let mut pools: Vec<_> = self.pools.iter().map(|(id, (lovelace, vrf_key_hash))| (id, *lovelace, vrf_key_hash)).collect();
-        pools.sort_unstable_by_key(|(id, ..)| *id);
-        pools
-    }
-
-    /// Returns the number of pools with stake.
-    pub fn pools_with_stake(&self) -> usize {
-        self.pools.values().filter(|(lovelace, _)| *lovelace > 0).count()
-    }
-
-    /// Lovelace delegated to its pools.
-    pub fn total_lovelace(&self) -> u64 {
-        self.total
-    }
-}
 
 /// The ledger, as far as stake and unspent outputs go.
 pub struct Stake {
@@ -492,7 +451,9 @@ impl Stake {
                 *sum = sum.saturating_add(lovelace);
             }
         }
-        Distribution { exact: self.exact, ..Distribution::of_pools(pools) }
+        let mut summed = Distribution::of_pools(pools);
+        summed.exact = self.exact;
+        summed
     }
 }
 

@@ -175,6 +175,10 @@ class Source(msgspec.Struct, frozen=True):
     identity: str
 
 
+LONG_TITLE = 120
+"""Letters that two lines of a page have room for, about, in the size of titles."""
+
+
 class Document(msgspec.Struct, frozen=True):
     """A report; its title may be a verdict, and is then coloured like one.
 
@@ -193,3 +197,8 @@ class Document(msgspec.Struct, frozen=True):
     verdict: Verdict | None = None
     sources: list[Source] = []
     short: list[Section] = []
+
+    @property
+    def has_long_title(self) -> bool:
+        """Whether the title takes several lines in large letters, as a decision with its reasons does: it is set in smaller ones then."""
+        return len(self.title) > LONG_TITLE

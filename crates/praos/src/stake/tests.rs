@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use slotmark_chain::block::PoolTerms;
-use slotmark_network::{Network, STATED};
+use slotmark_network::{Network, Ratio, STATED};
 
 use crate::accounts::tests::genesis_with;
 use crate::base::Base;

@@ -74,6 +74,7 @@ def pdf(document: Document) -> bytes:
         },
         "break": BREAK,
         "line": LINE_PT,
+        "long": document.has_long_title,
     }
     text = json.dumps(shown, ensure_ascii=False)
     return typst.compile(

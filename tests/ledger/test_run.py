@@ -168,6 +168,29 @@ def test_reapplied_blocks_end_with_the_same_set_and_are_other_work(small_chain: 
     assert "did different work" in compared.stderr
 
 
+def test_idle_time_before_blocks_is_part_of_nothing_and_recorded(small_chain: Path, tmp_path: Path) -> None:
+    blocks, pause_s = 3, 1
+    given = ("--backend", "memory", "--rounds", "1", "--blocks", str(blocks))
+    runs = {}
+    for name, more in (("busy", ()), ("idle", ("--pause", f"{pause_s}s"))):
+        made = slotmark(*arguments(small_chain, tmp_path / name, *given, *more))
+        assert made.returncode == 0, made.stderr
+        runs[name] = open_run(tmp_path / name / "memory")
+    tables = {name: run.table("processes") for name, run in runs.items()}
+    assert tables["idle"]["digest"] == tables["busy"]["digest"]
+    (elapsed_ns,) = tables["idle"]["elapsed_ns"].to_pylist()
+    assert elapsed_ns < blocks * pause_s * 10**9
+    stated = {name: run.manifest.parameters.get("idle before each block") for name, run in runs.items()}
+    assert stated == {"busy": None, "idle": "1000 ms"}
+    compared = slotmark("compare", runs["busy"].path, runs["idle"].path)
+    assert "idle before each block" in compared.stdout
+    other = slotmark(
+        *arguments(small_chain, tmp_path / "other", "--target", f"other={analyser(tmp_path)}", "--pause", "1s")
+    )
+    assert other.returncode == 2
+    assert "only slotmark's engine can be idle" in other.stderr
+
+
 def test_our_engines_sources_are_the_chain_and_the_genesis_files_that_it_reads(
     small_chain: Path, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use slotmark_replay::{Backend, Settings, prepare, replay};
@@ -40,13 +41,18 @@ struct Arguments {
     /// Check no header and no transaction, as a node does with blocks that it has checked before.
     #[arg(long, conflicts_with = "prepare")]
     reapply: bool,
+    /// Microseconds to be idle before each block, as a node is; that time is part of nothing.
+    #[arg(long, default_value_t = 0, conflicts_with = "prepare")]
+    pause_us: u64,
 }
 
 fn main() -> ExitCode {
-    let Arguments { chain, out, backend, state, prepare: _, prepared, genesis, flush_every, blocks, reapply } = Arguments::parse();
+    let Arguments { chain, out, backend, state, prepare: _, prepared, genesis, flush_every, blocks, reapply, pause_us } =
+        Arguments::parse();
+    let pause = Duration::from_micros(pause_us);
     let done = match (chain, backend, state, &genesis) {
         (Some(chain), Some(backend), Some(state), _) => {
-            replay(&Settings { chain, genesis, prepared, backend, state, flush_every, blocks, reapply }, &out).map(|_| ())
+            replay(&Settings { chain, genesis, prepared, backend, state, flush_every, blocks, reapply, pause }, &out).map(|_| ())
         }
         (.., Some(genesis)) => prepare(genesis, &out),
         _ => unreachable!("clap requires them"),

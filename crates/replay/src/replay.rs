@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use slotmark_chain::block::{Block, Decoder, Span};
@@ -48,6 +49,8 @@ pub struct Settings {
     pub blocks: Option<u64>,
     /// Check no header and no transaction, as a node does with blocks that it has checked before.
     pub reapply: bool,
+    /// Idle time before each block, as a node has: its processor's caches then hold other things.
+    pub pause: Duration,
 }
 
 /// The result of a replay.
@@ -111,7 +114,13 @@ pub fn replay(settings: &Settings, out: &Path) -> Result<Replay, ReplayError> {
     let mut work = Work { chain: &chain, settings, ledger, store, decoder: Decoder::new(), ids: Vec::new(), last: blocks - 1 };
     let begin = Instant::now();
     let mut missing = 0;
+    let mut paused = Duration::ZERO;
     for index in first..blocks {
+        if !settings.pause.is_zero() {
+            let idle = Instant::now();
+            thread::sleep(settings.pause);
+            paused += idle.elapsed();
+        }
         let line = work.block(index)?;
         missing += line.missing;
         lines.write(&line)?;
@@ -120,7 +129,7 @@ pub fn replay(settings: &Settings, out: &Path) -> Result<Replay, ReplayError> {
             chain.forget_chunk(chunk);
         }
     }
-    let elapsed_ns = begin.elapsed().as_nanos() as u64;
+    let elapsed_ns = (begin.elapsed() - paused).as_nanos() as u64;
     let mut used = counters.used();
     // What was written for this record isn't the set's.
     used.written_bytes = used.written_bytes.map(|bytes| bytes.saturating_sub(lines.bytes));

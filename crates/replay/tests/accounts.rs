@@ -5,6 +5,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::ValueEnum as _;
 use serde_json::{Value, json};
@@ -47,6 +48,7 @@ impl Place {
             flush_every: 7,
             blocks,
             reapply,
+            pause: Duration::ZERO,
         };
         assert_eq!(replay(&settings, &out).unwrap().missing, 0);
         fs::read_to_string(&out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()

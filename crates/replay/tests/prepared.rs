@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use clap::ValueEnum as _;
 use slotmark_replay::{Backend, ReplayError, Settings, prepare, replay};
@@ -23,6 +24,7 @@ fn a_damaged_file_is_refused_with_one_line() {
         flush_every: 100,
         blocks: Some(4),
         reapply: false,
+        pause: Duration::ZERO,
     };
     let whole = fs::read(&prepared).unwrap();
     assert_eq!(replay(&settings, &out).unwrap().missing, 0);

@@ -26,7 +26,7 @@ from slotmark.benches.ledger.runs import (
 from slotmark.benches.ledger.scratch import scratch_below
 from slotmark.benches.ledger.session import Blocks, Failure, Measured, Round, Schedule, conduct, part_name
 from slotmark.benches.ledger.targets import Program, commands, engines, refuse_same_names
-from slotmark.errors import RunError
+from slotmark.errors import ArgumentError, RunError
 from slotmark.measure import session
 from slotmark.measure.limits import Limits, limited
 from slotmark.measure.manifest import NewRun, refuse_others, write_runs, written
@@ -155,6 +155,8 @@ def programs_of(request: Request, blocks: Blocks) -> list[Program]:
         ArgumentError: One makes no sense.
         TargetError: One isn't there.
     """
+    if request.pause_us and request.targets:
+        raise ArgumentError("--pause: only slotmark's engine can be idle before each block. Leave --target out.")
     work = Work(
         config=node_config(request.config, request.genesis),
         after=int(blocks.slots[request.skip - 1]) if request.skip else None,
@@ -168,6 +170,7 @@ def programs_of(request: Request, blocks: Blocks) -> list[Program]:
             blocks=request.blocks,
             flush_every=request.flush_every,
             reapply=request.reapply,
+            pause_us=request.pause_us,
         ),
         *commands(request.targets, work),
     ]

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import msgspec
 
 from slotmark.errors import ArgumentError
-from slotmark.options import Option, ResumeOption, SeedOption, duration_s, memory_bytes, whole_number
+from slotmark.numbers import plain
+from slotmark.options import Option, ResumeOption, SeedOption, duration_s, duration_us, memory_bytes, whole_number
 from slotmark.places import folder_of_option
 
 
@@ -36,6 +37,15 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
             "Blocks are known to be valid: slotmark's engine checks no header and no transaction, and db-analyser gets --reapply."
         ),
     ] = False
+    pause_us: Annotated[
+        float,
+        Option(
+            "Idle time of slotmark's engine before each block, as 200ms: a node's caches are cold when a block comes; none by default.",
+            "TIME",
+            ("--pause",),
+            parse=duration_us,
+        ),
+    ] = 0
     timeout_s: Annotated[
         float, Option("Time limit of one process.", "TIME", ("--timeout",), parse=duration_s, default="6h")
     ]
@@ -103,6 +113,7 @@ class Request(Replay, frozen=True, kw_only=True):
             "flush every": self.flush_every,
             "memory limit": "none" if self.memory_limit_bytes is None else f"{self.memory_limit_bytes:,} bytes",
             **({"blocks left out": self.skip} if self.skip else {}),
+            **({"idle before each block": f"{plain(self.pause_us / 1e3)} ms"} if self.pause_us else {}),
         }
 
 

@@ -77,11 +77,11 @@ def test_one_run_a_side_neither_holds_nor_ships_and_says_at_which_spread_it_woul
     assert answer == "run again"
     assert "one run per side doesn't show how much runs of one build differ: Metric 0 +4" in line
     # log(1.48) = 0.392 is z = 2.58 times the square root of 2 s^2, so s is 10.8 %, with the share of the error rate that four decisive metrics have.
-    assert "%: chance only if runs of one build vary by more than 11 %" in line
+    assert "%: chance only if they vary by more than 11 %" in line
     assert "needs about 2 more runs per side" in line
     answer, line = decided(compare([sides[0], runs(tmp_path, "ccc", 1, spread=0.0)]))
     assert answer == "run again"
-    assert "not worse if runs of one build vary by less than 0." in line
+    assert "not worse if they vary by less than 0." in line
     # Asked for, verdicts count, and the line tells what they rest on.
     answer, line = decided(compare(sides, policy=Policy(conditional=Conditional.HOLD)))
     assert answer == "hold"

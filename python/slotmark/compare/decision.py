@@ -25,6 +25,9 @@ from slotmark.words import few, listed
 HALF = 0.5
 """The share of sessions that as many rounds as are named decide, where rounds come one by one: those that they don't go on."""
 
+_RUNS = "runs of one build"
+"""The subject of what tips: named once in a line."""
+
 NAMED = 3
 """The most metrics that are named in the line; the causes have all."""
 
@@ -214,12 +217,12 @@ def _tipping(found: Comparison, metric: Metric, difference: Difference, margin: 
     if shown and not 1 / (1 + margin) <= difference.ratio.estimate <= 1 + margin:
         tips = at(abs(seen), (1 - found.confidence) / 2 * _share(found))
         return (
-            f"{percent_change(difference.ratio.estimate)} %: chance only if runs of one build vary by more than {_spread(tips)}",
+            f"{percent_change(difference.ratio.estimate)} %: chance only if {_RUNS} vary by more than {_spread(tips)}",
             tips,
         )
     if _not_worse(metric, difference, margin):
         tips = at(float(np.log1p(margin)) - seen, level)
-        return f"not worse if runs of one build vary by less than {_spread(tips)}", tips
+        return f"not worse if {_RUNS} vary by less than {_spread(tips)}", tips
     return "", None
 
 
@@ -412,8 +415,9 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
     more = _more(causes)
     parts = []
     if alone:
-        tips = [f"{cause.title} {cause.reason}" for cause in alone]
-        parts.append(f"one run per side doesn't show how much runs of one build differ: {listed(few(tips, NAMED))}")
+        tips = [f"{cause.title} {cause.reason.replace(_RUNS, 'they')}" for cause in alone]
+        more_tips = f" and {len(tips) - NAMED} more" if len(tips) > NAMED else ""
+        parts.append(f"one run per side doesn't show how much {_RUNS} differ: {'; '.join(tips[:NAMED])}{more_tips}")
     if unclear:
         names = list(dict.fromkeys(cause.title for cause in unclear))
         parts.append(f"no verdict on {listed(few(names, NAMED))}")

@@ -40,8 +40,8 @@ def test_relations_are_the_same_however_many_hosts_share_a_statement(
 ) -> None:
     found = []
     monkeypatch.setattr(database, "FEW_ROWS", 0)
-    # Relations have up to 400 rows per host: none share a statement beyond those that share one over tables, two do, or all.
-    for at_once, of_relations in ((1, 0), (1, 800), (2, 10**9), (4, 0), (100, 0)):
+    # Relations have up to 400 rows per host: hosts share a statement over them as over tables, some more do, or all.
+    for at_once, of_relations in ((1, 0), (1, 2_000), (2, 10**9), (4, 0), (100, 0)):
         monkeypatch.setattr(database, "MEMBERS_AT_ONCE", at_once)
         monkeypatch.setattr(database, "RELATION_ROWS_AT_ONCE", of_relations)
         monkeypatch.setattr(database, "ROWS_AT_ONCE", 1)
@@ -54,6 +54,24 @@ def test_relations_are_the_same_however_many_hosts_share_a_statement(
     assert [len(set(one["host"].to_pylist())) for one in held] == [5] * 5
     assert all(table.num_rows for table in found[0].values())
     assert all(one == found[0] for one in found[1:])
+
+
+def test_a_statement_reads_of_its_hosts_alone_what_a_relation_has_in_one_file_for_many(
+    uneven: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All hosts' spans are in one file, and slots are made of them host by host."""
+    monkeypatch.setattr(database, "FEW_ROWS", 0)
+    monkeypatch.setattr(database, "MEMBERS_AT_ONCE", 1)
+    monkeypatch.setattr(database, "ROWS_AT_ONCE", 1)
+    found = []
+    for of_spans in (0, 10**9):
+        with Analysis(uneven, filters=[]) as one:
+            monkeypatch.setattr(database, "RELATION_ROWS_AT_ONCE", of_spans)
+            one.relation("spans")
+            monkeypatch.setattr(database, "RELATION_ROWS_AT_ONCE", 0)
+            found.append(one.relation("slots"))
+    assert found[0] == found[1]
+    assert found[0].num_rows == 6 * 400
 
 
 def test_a_run_of_few_rows_has_the_same_samples_however_they_are_read(

@@ -42,9 +42,9 @@ MOST_ROWS_AT_ONCE = 8_000_000
 """Rows above which that doesn't count: members that have so many in :data:`MEMBERS_AT_ONCE` have a statement each. Of members that have so many
 themselves, one is worked on at a time: two statements over them don't fit in the memory that they share."""
 
-RELATION_ROWS_AT_ONCE = 300_000
-"""Rows of a relation that was kept, about, that a statement reads where it reads no table of the run. Those of a host in a full run are a fiftieth of its
-rows in tables: with one host per statement, a quarter of the time went into planning."""
+RELATION_ROWS_AT_ONCE = 600_000
+"""Rows of a relation, about, that statements side by side read where they read no table of the run. Those of a host in a full run are a thirtieth of its
+rows in tables: with one host per statement, planning took up to half of the time."""
 
 _ONE_LARGE = Lock()
 """Held while rows of a large member are in memory: runs that are analysed side by side have one of them at a time."""
@@ -208,8 +208,7 @@ class Database:
         tables = {table: self._files[table] for table in read if self._column in self._numbered.get(table, ())}
         kept = [relation for relation in read if relation in self._kept]
         self._fetch(sql)
-        pieces = [piece for relation in kept for piece in self._kept[relation]]
-        together = self._together([] if tables else kept)
+        groups = members_of([*self._together(read, kept, of_tables=bool(tables)), *pieces_of(tables, self._column)])
         free = deque(self._workers)
 
         def rows(some: Members) -> pa.Table:
@@ -219,7 +218,7 @@ class Database:
             finally:
                 free.append(worker)
 
-        self._keep(name, members_of([*together, *pieces_of(tables, self._column), *pieces]), rows)
+        self._keep(name, groups, rows)
 
     def make_natively(self, name: str, native: Native) -> None:
         """Computes a table with compiled code, as few members at a time as files keep apart, in the order of members' names, and keeps it in files.
@@ -349,7 +348,7 @@ class Database:
 
     def _of_members(self, members: Members, sql: str, tables: Mapping[str, list[Path]], kept: Sequence[str]) -> str:
         """SQL that gives members as numbers, and in which the names of tables and of relations made member by member mean the rows of some members."""
-        named = {relation: self._of_kept(relation, members.rows_of(relation)) for relation in kept}
+        named = {relation: self._of_kept(relation, members) for relation in kept}
         for table, files in tables.items():
             own = [self._rows_of(table, one.rows_of(table), one.only) for one in members.each_of(table)]
             named[table] = " UNION ALL ".join(own) or f"{self._rows_of(table, files[:1])} LIMIT 0"
@@ -361,24 +360,38 @@ class Database:
         """Returns SQL of a member's name as a word."""
         return f"CAST({quoted(member)} AS {identifier(self._column)})"
 
-    def _together(self, kept: Sequence[str]) -> list[Piece]:
-        """Members that share a statement, which reads tables of the run, or nothing by member but some relations that were kept.
+    def _together(self, read: Sequence[str], kept: Sequence[str], *, of_tables: bool) -> list[Piece]:
+        """Members that share a statement.
 
-        Groups of members for one relation never cross those for another: members are doubled up.
+        Args:
+            read: The names of all that it reads.
+            kept: Those of them that are relations made by member.
+            of_tables: Whether it reads tables of the run with members.
         """
         at_once, names = self._members_at_once, self._members
-        if kept:
-            rows = max(self._rows[relation] for relation in kept) / max(1, len(names))
-            while at_once < len(names) and 2 * at_once * rows <= RELATION_ROWS_AT_ONCE:
+        if kept and not of_tables:
+            # A relation of other things, as of slots, may have a row of each for each member.
+            rows = max(
+                self._rows[name] / (max(1, len(names)) if name in kept else 1) for name in read if name in self._rows
+            )
+            # Doubled, so that files of one relation mostly lie within the groups of another.
+            while at_once < len(names) and 2 * at_once * rows * len(self._workers) <= RELATION_ROWS_AT_ONCE:
                 at_once *= 2
         each = (names[start : start + at_once] for start in range(0, len(names), at_once))
         return [Piece(some[0], some[-1], "", None) for some in each]
 
-    def _of_kept(self, relation: str, rows: Sequence[Path] | None = None) -> str:
-        """Returns SQL of a relation's rows in its files, where a member is a number; of some files, where they are named."""
-        every = [piece.rows for piece in self._kept[relation] if piece.rows]
-        there = parquet_files(rows or (every if rows is None else every[:1]))
-        return f"{self._named_members(there)}{' LIMIT 0' if rows is not None and not rows else ''}"
+    def _of_kept(self, relation: str, some: Members | None = None) -> str:
+        """Returns SQL of a relation's rows in its files, where a member is a number; of some members, where they are given."""
+        pieces = [piece for piece in self._kept[relation] if piece.rows]
+        if some is None:
+            return self._named_members(parquet_files([piece.rows for piece in pieces if piece.rows]))
+        within = [piece for piece in pieces if piece.first <= some.last and some.first <= piece.last]
+        there = parquet_files([piece.rows for piece in within or pieces[:1] if piece.rows])
+        if any(piece.first < some.first or some.last < piece.last for piece in within):
+            numbers = [number for number, member in enumerate(self._members) if some.first <= member <= some.last]
+            low, high = (numbers[0], numbers[-1]) if numbers else (0, -1)
+            there = f"(SELECT * FROM {there} WHERE {identifier(self._column)} BETWEEN {low} AND {high})"
+        return f"{self._named_members(there)}{'' if within else ' LIMIT 0'}"
 
     def _named_members(self, rows: str) -> str:
         """SQL of rows in which a member is a number, with its name there as a word."""

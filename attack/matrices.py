@@ -20,6 +20,7 @@ _MATRIX = """
 rounds = 1
 seed = 1
 flush_every = 10
+pause = "1ms"
 timeout = "1min"
 memory_limit = ""
 machine = "bench-1"

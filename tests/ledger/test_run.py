@@ -178,12 +178,14 @@ def test_idle_time_before_blocks_is_part_of_nothing_and_recorded(small_chain: Pa
         runs[name] = open_run(tmp_path / name / "memory")
     tables = {name: run.table("processes") for name, run in runs.items()}
     assert tables["idle"]["digest"] == tables["busy"]["digest"]
-    (elapsed_ns,) = tables["idle"]["elapsed_ns"].to_pylist()
-    assert elapsed_ns < blocks * pause_s * 10**9
-    stated = {name: run.manifest.parameters.get("idle before each block") for name, run in runs.items()}
-    assert stated == {"busy": None, "idle": "1000 ms"}
+    idle_ns = blocks * pause_s * 10**9
+    (elapsed_ns,), (wall_ns,) = (tables["idle"][name].to_pylist() for name in ("elapsed_ns", "wall_ns"))
+    assert elapsed_ns < idle_ns < wall_ns
+    stated = {name: run.manifest.parameters["idle before each block"] for name, run in runs.items()}
+    assert stated == {"busy": "none", "idle": "1000 ms"}
     compared = slotmark("compare", runs["busy"].path, runs["idle"].path)
-    assert "idle before each block" in compared.stdout
+    shown = " ".join(compared.stdout.split())
+    assert "Parameter 'idle before each block' differs: none for the baseline, 1000 ms here" in shown
     other = slotmark(
         *arguments(small_chain, tmp_path / "other", "--target", f"other={analyser(tmp_path)}", "--pause", "1s")
     )

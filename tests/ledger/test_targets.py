@@ -28,7 +28,7 @@ def test_our_engine_takes_what_was_prepared_in_the_place_of_its_genesis_and_no_o
     assert words(without, Path("prepared")) == words(without, None) == usual
     (unchecked,) = engines(["memory"], genesis=None, blocks=None, flush_every=100, reapply=True)
     assert words(unchecked, None) == [*usual, "--reapply"]
-    (idle,) = engines(["memory"], genesis=None, blocks=None, flush_every=100, pause_us=1500.0)
+    (idle,) = engines(["memory"], genesis=None, blocks=None, flush_every=100, pause_us=1500)
     assert words(idle, None) == [*usual, "--pause-us", "1500"]
     other = Program("base", ("replay", "--genesis", "{prepared}", "{chain}", "{out}"))
     assert words(other, Path("prepared")) == ["--genesis", "{prepared}", "chain", "out"]

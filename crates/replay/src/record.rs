@@ -97,7 +97,7 @@ pub struct End {
     pub pots: Option<Pots>,
     /// Loading the outputs of the genesis.
     pub load_ns: u64,
-    /// From the first block to the last, with what isn't timed between them.
+    /// From the first block to the last, with what isn't timed between them, without idle time.
     pub elapsed_ns: u64,
     /// Bytes that the set takes on disk; None where it isn't on disk.
     pub disk_bytes: Option<u64>,

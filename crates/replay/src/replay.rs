@@ -49,7 +49,7 @@ pub struct Settings {
     pub blocks: Option<u64>,
     /// Check no header and no transaction, as a node does with blocks that it has checked before.
     pub reapply: bool,
-    /// Idle time before each block, as a node has: its processor's caches then hold other things.
+    /// Idle time before each block, as a node has: a processor that was idle takes longer.
     pub pause: Duration,
 }
 

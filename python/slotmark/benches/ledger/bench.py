@@ -75,6 +75,8 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         SlotmarkError: Something that the user can mend; no run folder was written.
     """
     refuse_without_linux("ledger run")
+    if request.pause_us and request.targets:
+        raise ArgumentError("--pause: only slotmark's engine can be idle before each block. Leave --target out.")
     way = limited(Limits(memory_bytes=request.memory_limit_bytes), "--memory-limit")
     machine, started = machine_facts(), utc_now()
     chain = str(request.chain)
@@ -155,8 +157,6 @@ def programs_of(request: Request, blocks: Blocks) -> list[Program]:
         ArgumentError: One makes no sense.
         TargetError: One isn't there.
     """
-    if request.pause_us and request.targets:
-        raise ArgumentError("--pause: only slotmark's engine can be idle before each block. Leave --target out.")
     work = Work(
         config=node_config(request.config, request.genesis),
         after=int(blocks.slots[request.skip - 1]) if request.skip else None,

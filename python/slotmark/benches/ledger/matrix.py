@@ -19,7 +19,7 @@ import numpy as np
 from slotmark.benches.ledger.bench import blocks_of, programs_of, run
 from slotmark.benches.ledger.engine import genesis_files
 from slotmark.benches.ledger.matrix_file import Fragment, Matrix, MatrixTarget
-from slotmark.benches.ledger.request import Request
+from slotmark.benches.ledger.request import Request, idle_us
 from slotmark.benches.ledger.session import Blocks
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import ArgumentError, RunError, SlotmarkError
@@ -143,6 +143,7 @@ def _work(
         seed=matrix.seed,
         flush_every=matrix.flush_every,
         reapply=matrix.reapply,
+        pause_us=idle_us("pause", matrix.pause) if matrix.pause else 0,
         timeout_s=timeout_s,
         memory_limit_bytes=memory_limit_bytes,
         out=Path(),

@@ -27,8 +27,10 @@ from typing import Annotated, Any
 import msgspec
 
 from slotmark.benches.ledger.engine import refuse_unknown_store
+from slotmark.benches.ledger.request import idle_us
 from slotmark.errors import ArgumentError, did_you_mean
 from slotmark.texts import read_toml
+from slotmark.words import listed
 
 _EXAMPLE = "docs/replay.md shows a matrix."
 _LONGEST = 100
@@ -85,6 +87,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         seed: Seed of the order within rounds.
         flush_every: Blocks between two flushes of our stores to disk.
         reapply: Whether blocks are known to be valid, as ``--reapply``.
+        pause: Idle time of our engine before each block, as ``200ms``; all targets are our engine then. Empty for none.
         timeout: Time limit of one process, as ``6h``.
         memory_limit: Memory limit of each process, as ``200MB``; empty for none.
         machine: What to call the machine; empty for no name.
@@ -97,6 +100,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**62)] = 1
     flush_every: _Count = 100
     reapply: bool = False
+    pause: str = ""
     timeout: str = "6h"
     memory_limit: str = ""
     machine: str = ""
@@ -129,11 +133,24 @@ def read_matrix(file: Path) -> Matrix:
         _refuse_target(file, target)
     for fragment in matrix.fragment:
         _refuse_stretch(file, fragment)
+    _refuse_pause(file, matrix)
     return msgspec.structs.replace(
         matrix,
         store=str(file.parent / matrix.store),
         fragment=[_with_paths(file.parent, one) for one in matrix.fragment],
     )
+
+
+def _refuse_pause(file: Path, matrix: Matrix) -> None:
+    """Raises ArgumentError where the idle time is none, or there are targets that can't be idle."""
+    if not matrix.pause:
+        return
+    idle_us(f"{file}: pause", matrix.pause)
+    others = [target.name for target in matrix.target if target.command]
+    if others:
+        raise ArgumentError(
+            f"{file}: pause: only slotmark's engine can be idle before each block, and {listed(others)} {'is' if len(others) == 1 else 'are'} another. Leave one out."
+        )
 
 
 def _tables(value: Any) -> list[Mapping[str, Any]]:

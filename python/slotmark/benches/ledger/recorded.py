@@ -55,7 +55,7 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
         entries: Unspent outputs in the end.
         digest: Digest of them, in hex.
         load_ns: Loading the first of them.
-        elapsed_ns: From the first block to the last, with what isn't timed between them.
+        elapsed_ns: From the first block to the last, with what isn't timed between them, without idle time.
         disk_bytes: What they take on disk.
         read_bytes: Read from storage.
         written_bytes: Sent to storage.

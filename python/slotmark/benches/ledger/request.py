@@ -16,6 +16,18 @@ def _names(_option: str, text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+LONGEST_PAUSE_US = 3_600_000_000
+"""The longest idle time before a block: with a longer one, a few blocks take a day."""
+
+
+def idle_us(option: str, text: str) -> int:
+    """An idle time such as ``200ms``, in microseconds; ArgumentError where it isn't one, or is neither 0 nor from 1 us to an hour."""
+    found = duration_us(option, text)
+    if found and not 1 <= found <= LONGEST_PAUSE_US:
+        raise ArgumentError(f"{option} '{text}': expected a time from 1us to 1h, or 0s for none.")
+    return round(found)
+
+
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """A replay in a session of any kind; the texts of its options are those of `slotmark ledger run --help`."""
 
@@ -37,15 +49,6 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
             "Blocks are known to be valid: slotmark's engine checks no header and no transaction, and db-analyser gets --reapply."
         ),
     ] = False
-    pause_us: Annotated[
-        float,
-        Option(
-            "Idle time of slotmark's engine before each block, as 200ms: a node's caches are cold when a block comes; none by default.",
-            "TIME",
-            ("--pause",),
-            parse=duration_us,
-        ),
-    ] = 0
     timeout_s: Annotated[
         float, Option("Time limit of one process.", "TIME", ("--timeout",), parse=duration_s, default="6h")
     ]
@@ -100,6 +103,16 @@ class Request(Replay, frozen=True, kw_only=True):
             after="timeout_s",
         ),
     ] = None
+    pause_us: Annotated[
+        int,
+        Option(
+            "Idle time of slotmark's engine before each block, as 200ms: a processor that was idle, as a node's is, takes longer; none by default.",
+            "TIME",
+            ("--pause",),
+            parse=idle_us,
+            after="reapply",
+        ),
+    ] = 0
     skip: int = 0
     against_itself: bool = False
     also_recorded: Mapping[str, Mapping[str, str]] = {}
@@ -112,8 +125,8 @@ class Request(Replay, frozen=True, kw_only=True):
             "genesis": "given" if self.genesis else "none",
             "flush every": self.flush_every,
             "memory limit": "none" if self.memory_limit_bytes is None else f"{self.memory_limit_bytes:,} bytes",
+            "idle before each block": f"{plain(self.pause_us / 1e3)} ms" if self.pause_us else "none",
             **({"blocks left out": self.skip} if self.skip else {}),
-            **({"idle before each block": f"{plain(self.pause_us / 1e3)} ms"} if self.pause_us else {}),
         }
 
 
@@ -130,7 +143,7 @@ class StoresRequest(msgspec.Struct, frozen=True, kw_only=True):
     entries: Annotated[
         int,
         Option(
-            "How many are there before the first batch, as 250k or 10M.",
+            "Number of entries before the first batch, as 250k or 10M.",
             "NUMBER",
             parse=whole_number,
             default="1M",
@@ -152,11 +165,11 @@ class StoresRequest(msgspec.Struct, frozen=True, kw_only=True):
         Option("Threads that look up the keys of a batch of a store on disk; its reads wait side by side.", least=1),
     ] = 8
     rounds: Annotated[int, Option("Processes of each store; they take turns.", least=1)] = 5
-    seed: Annotated[int, Option("Of keys, values and batches, and of the order within rounds.", least=0)] = 1
+    seed: Annotated[int, Option("Seed of keys, values and batches, and of the order within rounds.", least=0)] = 1
     memory_limit_bytes: Annotated[
         int | None,
         Option(
-            "Of each process and what it has in the page cache, as 512MB; none by default.",
+            "Memory limit of each process with its page cache, as 512MB; none by default.",
             "SIZE",
             ("--memory-limit",),
             parse=memory_bytes,
@@ -171,7 +184,9 @@ class StoresRequest(msgspec.Struct, frozen=True, kw_only=True):
             default="100k",
         ),
     ]
-    timeout_s: Annotated[float, Option("Of one process.", "TIME", ("--timeout",), parse=duration_s, default="6h")]
+    timeout_s: Annotated[
+        float, Option("Time limit of one process.", "TIME", ("--timeout",), parse=duration_s, default="6h")
+    ]
     resume: ResumeOption = False
 
 

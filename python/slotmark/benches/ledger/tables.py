@@ -72,7 +72,9 @@ PROCESSES = pa.schema(
         pa.field("entries", pa.int64()),  # unspent outputs in the end
         pa.field("digest", pa.string()),  # of them
         pa.field("load_ns", pa.int64()),  # loading the first of them
-        pa.field("elapsed_ns", pa.int64()),  # first block to last, with what isn't timed between them
+        pa.field(
+            "elapsed_ns", pa.int64()
+        ),  # first block to last, with what isn't timed between them, without idle time
         pa.field("disk_bytes", pa.int64()),
         pa.field("read_bytes", pa.int64()),  # from storage
         pa.field("written_bytes", pa.int64()),  # to storage

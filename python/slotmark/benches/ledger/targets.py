@@ -52,7 +52,7 @@ def engines(
     blocks: int | None,
     flush_every: int,
     reapply: bool = False,
-    pause_us: float = 0,
+    pause_us: int = 0,
 ) -> list[Program]:
     """Our engine over these stores, each called as its store or, of ``name=store``, by the name. ArgumentError where there is no such store."""
     found = []
@@ -63,7 +63,7 @@ def engines(
             *(str(program()), "--chain", "{chain}", "--out", "{out}", "--state", "{state}", "--backend", store),
             *("--flush-every", str(flush_every)),
             *(["--reapply"] if reapply else []),
-            *(["--pause-us", str(round(pause_us))] if pause_us else []),
+            *(["--pause-us", str(pause_us)] if pause_us else []),
         )
         after = ("--blocks", str(blocks)) if blocks else ()
         words, with_prepared = (*before, *after), ()

@@ -151,6 +151,8 @@ stubs: .build/python-dev ## write the stub of the compiled module
 format: .build/python-dev ## put code into its form
 	.venv/bin/ruff check --quiet --fix . ; .venv/bin/ruff format --quiet .
 	cargo fmt --all
+	cd targets/pallas && cargo fmt
+	if command -v go >/dev/null; then cd targets/gouroboros && gofmt -w .; fi
 
 licences: setup ## the licence of every dependency
 	$(PY) .ci/licences.py

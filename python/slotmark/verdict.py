@@ -42,7 +42,7 @@ class Verdict(StrEnum):
     BETTER = (
         "better",
         "▲",
-        "the interval excludes no difference, the adjusted p-value is below {alpha}, and the difference is larger than the margin",
+        "the interval excludes a difference of zero, the adjusted p-value is below {alpha}, and the difference is larger than the margin",
         "bold green",
         Colours("#12663f", "#e2f4ea"),
         Colours("#7ddba8", "#143324"),

@@ -377,7 +377,7 @@ def test_the_models_own_error_stands_beside_the_interval(tmp_path: Path) -> None
     assert "model error" not in runs[1].manifest.parameters
     text = markdown(comparison_document(compare(runs)))
     assert "model's error" in text
-    assert "The model itself is off by" in text
+    assert "The model's own error in the rows of" in text
     derived = predict_change("value-only-10.5.4", [*SHORT, "ledger_tick=30ms"], [1], tmp_path / "derived", quietly)
     assert "model's error" not in markdown(comparison_document(compare(derived)))
 

@@ -24,7 +24,7 @@ from tests.engine.test_ray import SWEEP
     ("words", "why"),
     [
         (["--engine", "ray"], "--engine ray: expected -o DIR"),
-        (["--insecure-ray"], "--insecure-ray and --ray-label are of --engine ray"),
+        (["--insecure-ray"], "--insecure-ray and --ray-label need --engine ray"),
         (["--engine", "ray", "--shard", "1/2", "-o", "out"], "--shard and --engine: a shard is done on this machine"),
         (["--engine", "ray", "--ray-label", "host", "-o", "out"], "--ray-label host: expected KEY=VALUE"),
     ],

@@ -58,8 +58,8 @@ def test_comparisons_of_the_machine_print_beforehand_what_they_cannot_tell(
     assert compared.returncode == 0, compared.stderr
     (line,) = remarks(compared.stderr)
     assert line.startswith(f"slotmark: by this machine's noise (memory over {BLOCKS} blocks; ")
-    assert "3 processes on a side miss changes of total time below" in line
-    assert line.endswith("more than once in five")
+    assert "with 3 processes per side, changes of total time below" in line
+    assert line.endswith("are missed in more than one of five cases")
     elsewhere = tmp_path / "noise.json"
     measured.rename(elsewhere)
     assert not remarks(command("compare", *runs).stderr)

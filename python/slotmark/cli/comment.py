@@ -69,7 +69,7 @@ def comment(
     quiet_unless: Annotated[
         Unless | None,
         typer.Option(
-            help="Print nothing, unless there is a HOLD (hold); or that, a metric that is better or worse, or no decision (change)."
+            help="hold: print nothing but a HOLD. change: print nothing unless a metric is better or worse, or something isn't decided."
         ),
     ] = None,
     base_note: Annotated[
@@ -80,10 +80,10 @@ def comment(
         str,
         typer.Option(
             metavar="NAME",
-            help="Of the hidden mark in the first line, by which a later comment finds the one before it.",
+            help="Name in the hidden mark of the first line, by which a later comment finds the one before it.",
         ),
     ] = "slotmark",
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 1,
 ) -> None:
     """Print a comparison as a comment on a change: the decision first, and below 60,000 characters."""
     from slotmark.compare import compare as compare_runs

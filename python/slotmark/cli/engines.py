@@ -94,7 +94,7 @@ def chosen(request: EngineRequest, out: Place | None, *, whole: bool = False) ->
     insecure, labels = request.insecure_ray, request.ray_labels
     if request.engine == "local":
         if insecure or labels:
-            raise ArgumentError("--insecure-ray and --ray-label are of --engine ray: give that, or leave them out.")
+            raise ArgumentError("--insecure-ray and --ray-label need --engine ray: give that, or leave them out.")
         from slotmark.engine import local
 
         yield Chosen(local)
@@ -129,7 +129,7 @@ def reach_of(name: str, *, insecure: bool) -> "Reach | None":
     """
     if name == "local":
         if insecure:
-            raise ArgumentError("--insecure-ray is of --engine ray: give that, or leave it out.")
+            raise ArgumentError("--insecure-ray needs --engine ray: give that, or leave it out.")
         return None
     from slotmark.engine.ray import output_of_ray, refuse_without_ray, stations
 

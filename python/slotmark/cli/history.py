@@ -51,7 +51,9 @@ def history(
             help="How much runs of one build differ: a table from `slotmark spread`. Without it, the table that comes with slotmark for the runs' cluster, if there is one.",
         ),
     ] = None,
-    least: Annotated[int, typer.Option(min=2, max=100, help="Runs of a new level that it takes to be sure of it.")] = 3,
+    least: Annotated[
+        int, typer.Option(min=2, max=100, help="Number of runs at a new level before a change can be sure.")
+    ] = 3,
     significance: Annotated[
         str,
         typer.Option(

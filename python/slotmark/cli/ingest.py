@@ -31,7 +31,7 @@ def ingest(
     from slotmark.benches.cluster.ingest import shard_done
 
     if as_json and shard is None:
-        raise ArgumentError("--json: is of --shard here; of a run folder it is slotmark show RUN --json. Leave it out.")
+        raise ArgumentError("--json works with --shard alone. Of a run folder, slotmark show RUN --json prints it.")
     if shard is not None:
         folder = shared_folder(request.out, work.engine)
         with progress("MB") as step:

@@ -64,7 +64,7 @@ def run(
     if not {"chain", "out"} <= typed.keys() | chain:
         raise ArgumentError("give --chain DIR or --live DIR, and -o DIR; or the file of a matrix (docs/replay.md).")
     if again:
-        raise ArgumentError("--again is of a matrix: without one nothing is measured twice. Leave it out.")
+        raise ArgumentError("--again works with a matrix alone: without one nothing is measured twice.")
     request = asked(**chain)
     with progress("processes") as show:
         runs, failures = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), show)

@@ -37,7 +37,7 @@ def merge(
     shared = place(shards)
     work = opened(shared).work
     if simulations is not None and work != Question.work:
-        raise ArgumentError("--simulations is of shards of slotmark predict: leave it out.")
+        raise ArgumentError("--simulations works with shards of slotmark predict alone: leave it out.")
     if work in (Question.work, Forecast.work):
         folder = None if out is None else folder_of(out)
         if work == Forecast.work:
@@ -53,7 +53,7 @@ def merge(
             f"merge: expected -o with the {'run folder' if work == Logs.work else 'folder for the runs'} to make."
         )
     if as_json:
-        raise ArgumentError("--json: is of reports; of a run folder it is slotmark show RUN --json. Leave it out.")
+        raise ArgumentError("--json works with reports alone. Of a run folder, slotmark show RUN --json prints it.")
     _merge_runs(work, shared, out)
 
 

@@ -41,6 +41,6 @@ def noise_lines(noise: Noise, comparison: Comparison) -> Iterator[str]:
     ]
     if differing and min(differing) < LOW_P:
         yield (
-            f"! The two sides differ (p {p_value(min(differing))}), though they are one target: by chance in one of 20 measurements, or something "
-            "drifted and the noise is larger than this. Measure again."
+            f"! The two sides differ (p {p_value(min(differing))}), though they are one target. That happens by chance in one of 20 measurements; else something "
+            "drifted, and the noise is larger than this. Measure again."
         )

@@ -37,7 +37,7 @@ def predict(
     from slotmark.benches.cluster.question import answered, shard_done
 
     if question.sweep is None and (question.steps is not None or question.spacing is not Spacing.auto):
-        raise ArgumentError("--steps and --spacing are of a sweep: give --sweep PARAM=LOW..HIGH, or leave them out.")
+        raise ArgumentError("--steps and --spacing need a sweep: give --sweep PARAM=LOW..HIGH, or leave them out.")
     if question.sweep is not None and question.against is not None:
         raise ArgumentError("--against and --sweep: a sweep compares its own values; leave one out.")
     if shard is None:

@@ -100,9 +100,9 @@ def _where(request: SimulationRequest, shard: str | None, engine: str) -> Place:
     if out is None:
         raise ArgumentError("--out is missing: expected a directory for the run that does not exist yet.")
     if shard is not None and request.repeat is None:
-        raise ArgumentError("--shard: is of --repeat here: simulations of several seeds are shared. Give --repeat N.")
+        raise ArgumentError("--shard needs --repeat N: simulations of several seeds are shared.")
     if engine != "local" and request.repeat is None:
-        raise ArgumentError("--engine: is of --repeat here: one simulation is one piece. Give --repeat N.")
+        raise ArgumentError("--engine needs --repeat N: one simulation is one piece.")
     if isinstance(out, Url) and not request.direct and shard is None:
         raise ArgumentError(
             f"--out {out}: logs are written to a folder. Name one, or write a run at once with --direct."

@@ -47,7 +47,7 @@ def serve(
     ),
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for a free one.")] = 8000,
 ) -> None:
-    """Show a site in a browser of this machine, until Ctrl-C. Nothing of another machine reaches it."""
+    """Show a site in a browser of this machine, until Ctrl-C. Other machines can't reach it."""
     from slotmark.site.serving import site_server
 
     if not (folder / "index.html").is_file():
@@ -56,7 +56,7 @@ def serve(
         server = site_server(folder, port)
     except OSError as error:
         raise ArgumentError(
-            f"--port {port}: can't be listened at ({error.strerror}). Choose another, or 0 for a free one."
+            f"--port {port}: can't listen there ({error.strerror}). Choose another, or 0 for a free one."
         ) from error
     with server:
         typer.echo(f"http://127.0.0.1:{server.server_port}/")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from slotmark.run import Run
 
 app = typer.Typer(
-    help="Keep runs in a store, where `slotmark history` finds them, and `--store` of comparisons what runs of one build differ by.",
+    help="Keep runs in a store. `slotmark history` reads them, and comparisons with `--store` take from them how much runs of one build differ.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -155,7 +155,7 @@ def recompute(
         bool, typer.Option("--index", help="Only write the index anew, from the estimates that are there.")
     ] = False,
 ) -> None:
-    """Compute all estimates anew by this slotmark, from the runs; print which sure changes are others then."""
+    """Compute all estimates anew by this slotmark, from the runs; print which sure changes are gone or new."""
     from slotmark.cli.reports import share_freed_memory
     from slotmark.history import open_store
     from slotmark.history.recomputing import recomputed

@@ -416,7 +416,7 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
     parts = []
     if alone:
         tips = [f"{cause.title} {cause.reason.replace(_RUNS, 'they')}" for cause in alone]
-        more_tips = f" and {len(tips) - NAMED} more" if len(tips) > NAMED else ""
+        more_tips = f"; and {len(tips) - NAMED} more" if len(tips) > NAMED else ""
         parts.append(f"one run per side doesn't show how much {_RUNS} differ: {'; '.join(tips[:NAMED])}{more_tips}")
     if unclear:
         names = list(dict.fromkeys(cause.title for cause in unclear))

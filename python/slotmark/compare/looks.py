@@ -95,8 +95,8 @@ def checking(bench_policy: Callable[[str], object]) -> Callable[[Sequence[Sequen
         bench = groups[0][0].manifest.bench
         if not decides_by_rounds(bench):
             raise ComparisonError(
-                f"Metrics of bench '{bench}' aren't compared by means of runs, so single runs of it are no rounds that decide. "
-                "Its own command repeats rounds within a session: --rounds."
+                f"Metrics of bench '{bench}' aren't compared by means of runs, so --until-decided can't be used for it. "
+                "Use --rounds of its own command."
             )
         try:
             refuse_unlike_runs(groups)

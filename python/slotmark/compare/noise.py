@@ -217,7 +217,7 @@ def beforehand(groups: Sequence[Sequence[Run]], file: Path | None) -> Iterator[s
     elsewhere = "" if noise.workload == manifests[0].workload else ", other work than these runs'"
     yield (
         f"by this machine's noise ({noise.target} over {noise.workload.get(how.amount, '?')} {how.amount}{elsewhere}; {noise.measured[:10]}), "
-        f"{processes} processes on a side miss changes of {noise.metric.lower()} below {shown} more than once in five"
+        f"with {processes} processes per side, changes of {noise.metric.lower()} below {shown} are missed in more than one of five cases"
     )
 
 

@@ -87,12 +87,12 @@ def judge(
         where = "on both sides" if above and below else "upwards" if above else "downwards"
         return Judgement(
             Verdict.INCONCLUSIVE,
-            f"the interval, {span(ratio)}, includes no difference but reaches beyond {limit} {where}",
+            f"the interval, {span(ratio)}, includes a difference of zero but reaches beyond {limit} {where}",
         )
     if p_adjusted >= alpha:
         return Judgement(
             Verdict.INCONCLUSIVE,
-            f"the interval, {span(ratio)}, excludes no difference, but among {tests} tests that happens by chance: "
+            f"the interval, {span(ratio)}, excludes a difference of zero, but among {tests} tests that happens by chance: "
             f"adjusted p {p_value(p_adjusted, bound=bound)}",
         )
     return Judgement(

@@ -200,5 +200,5 @@ class Document(msgspec.Struct, frozen=True):
 
     @property
     def has_long_title(self) -> bool:
-        """Whether the title takes several lines in large letters, as a decision with its reasons does: it is set in smaller ones then."""
+        """True where the title takes several lines in large letters, as a decision with its reasons does: it is set in smaller ones then."""
         return len(self.title) > LONG_TITLE

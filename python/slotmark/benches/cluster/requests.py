@@ -105,7 +105,7 @@ class Logs(Shareable, frozen=True, kw_only=True):
     clock_limit_ms: Annotated[
         float,
         Option(
-            "The largest difference from the other clocks of a clock that counts as right.",
+            "How far a clock may differ from the others and still count as right.",
             "TIME",
             ("--clock-limit",),
             parse=_milliseconds,

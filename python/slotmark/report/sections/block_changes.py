@@ -21,7 +21,7 @@ def changed_in_words(changes: BlockChanges) -> list[str]:
     """A sentence per group of blocks that changed otherwise than the median block; one that says so where there is none."""
     if not changes.groups:
         return [
-            f"No block of {changes.blocks:,} changed differently from the median block ({change(changes.median)}), beyond "
+            f"None of the {changes.blocks:,} blocks differs from the median block's change ({change(changes.median)}) by more than "
             f"{percent(changes.margin)} and chance."
         ]
     return [*(_group(changes, group) for group in changes.groups), f"The median block: {change(changes.median)}."]

@@ -133,9 +133,11 @@ def _notes(shown: Sequence[VersionLine], table: str) -> list[str]:
     kinds = {line.over for line in shown}
     found = []
     if "runs" in kinds:
-        found.append(f"Intervals are of what runs of one version differ by{f': {table}' if table else ''}.")
+        found.append(f"Intervals include how much runs of one version differ{f': {table}' if table else ''}.")
     if "within" in kinds:
-        found.append("Intervals are of what varies within runs only: nothing shows what runs of one version differ by.")
+        found.append(
+            "Intervals include what varies within runs only: nothing shows how much runs of one version differ."
+        )
     return found
 
 

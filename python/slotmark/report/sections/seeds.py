@@ -169,7 +169,7 @@ def seed_answer(comparison: Comparison) -> list[Paragraph]:
         reach = f"{percent_change(1 + min(near))} to {percent_change(1 + max(near))} %"
         answers.append(
             Paragraph(
-                f"The model itself is off by {reach} in the rows of {first.metric.section}: what it predicts of "
+                f"The model's own error in the rows of {first.metric.section} is {reach}: its predictions of "
                 f"{error.profile} against what was published."
             )
         )

@@ -99,7 +99,7 @@ def change_table(attribution: Attribution, confidence: float) -> list[Table]:
         Column("p adj."),
     ]
     notes = [
-        f"By how much longer the stage takes there, once; what accounts for most of the change comes first, and each is what is left after those "
+        f"How much longer the stage takes there each time. Rows are in the order of how much of the change they explain; each is what is left after the rows "
         f"above it. Intervals are at {percent(confidence)}; p-values are adjusted over all stages and places."
     ]
     return [Table(f"What changed, {unit}", columns, rows, notes)]

@@ -261,6 +261,12 @@ FRAGMENT = '[[fragment]]\nname = "f"\nchain = "chain"\n'
         (TARGET + FRAGMENT + "from = 9\nto = 3\n", "to = 3 lies before from = 9"),
         (TARGET + FRAGMENT + "to = 9\nblocks = 3\n", "both to and blocks end it"),
         (TARGET + FRAGMENT + 'chain = ["x"]\n', "no TOML"),
+        ('pause = "5"\n' + TARGET + FRAGMENT, "pause '5': expected a number and a unit"),
+        ('pause = "1d"\n' + TARGET + FRAGMENT, "pause '1d': expected"),
+        (
+            'pause = "1s"\n' + TARGET.replace("backend", "command") + FRAGMENT,
+            "pause: only slotmark's engine can be idle before each block, and a is another",
+        ),
     ],
 )
 def test_a_bad_matrix_ends_with_one_line(text: str, why: str, tmp_path: Path) -> None:

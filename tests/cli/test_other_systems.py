@@ -30,6 +30,8 @@ def elsewhere(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         ["chainsync", "run", "--node-socket", "node.socket", "--follow", "1m", "-o", "runs"],
         ["ledger", "run", "--chain", "chain", "-o", "runs"],
         ["ledger", "noise", "--chain", "chain"],
+        ["ledger", "stores", "--store", "memory", "-o", "runs"],
+        ["cluster", "clean"],
     ],
     ids=lambda arguments: " ".join(arguments[:3]),
 )

@@ -126,8 +126,10 @@ def clean(
 ) -> None:
     """End processes of live runs whose `cluster run` was killed and that the kernel hasn't ended."""
     from slotmark.benches.cluster.live.launching import end_leftovers
+    from slotmark.measure.process import refuse_without_linux
 
     if hosts is None:
+        refuse_without_linux("a live cluster")
         ended = end_leftovers()
         talk.remark(f"processes ended: {len(ended):,}" if ended else "nothing was left")
         return

@@ -56,7 +56,7 @@ def test_blocks_of_hosts_without_a_log_are_named_with_what_they_lack(tmp_path: P
     logs = made_up(tmp_path / "logs", 3, ends={2: 10}, strangers=STRANGERS)
     run, _ = ingested(logs, tmp_path / "run")
     told = found(run)
-    assert "No host with a log forged 2 of 15 blocks on the chain" in told["blocks_of_missing_hosts"]
+    assert "2 of 15 blocks on the chain were forged by no host with a log" in told["blocks_of_missing_hosts"]
     assert "(node-3, node-4): block 3 (slot 30), block 7 (slot 70)." in told["blocks_of_missing_hosts"]
     assert (
         "Adoption of 13 of 13 analysed blocks was measured on fewer than the cluster's 5 hosts: "

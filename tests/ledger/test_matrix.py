@@ -291,7 +291,7 @@ def test_what_a_matrix_cannot_measure_is_named(place: Place) -> None:
     assert "--rounds and a matrix: the matrix has it" in beside.stderr
     alone = slotmark("ledger", "run", "--again", "--chain", place.folder / "chain", "-o", place.folder / "x")
     assert alone.returncode == 2
-    assert "--again is of a matrix" in alone.stderr
+    assert "--again works with a matrix alone" in alone.stderr
     neither = slotmark("ledger", "run", "--backend", "memory")
     assert neither.returncode == 2
     assert "give --chain DIR or --live DIR, and -o DIR; or the file of a matrix" in neither.stderr

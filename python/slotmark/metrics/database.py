@@ -244,11 +244,7 @@ class Database:
 
         def rows(some: Members) -> pa.Table:
             files = {table: [str(file) for file in some.rows_of(table)] for table in tables}
-            members = [
-                (member, number, shifts.get(member, 0))
-                for number, member in enumerate(self._members)
-                if some.first <= member <= some.last
-            ]
+            members = [(member, number, shifts.get(member, 0)) for number, member in self._numbers_of(some)]
             return _table_of(*function(files, members, some.only is not None, *arguments))
 
         if self._has_few:
@@ -356,6 +352,10 @@ class Database:
         meant = ", ".join(f"{identifier(name)} AS NOT MATERIALIZED ({rows})" for name, rows in named.items())
         return f"WITH {meant} SELECT * REPLACE (ENUM_CODE({column}) AS {column}) FROM ({sql}\n)"
 
+    def _numbers_of(self, some: Members) -> list[tuple[int, str]]:
+        """Some members, each with its number, in the order of names."""
+        return [(number, member) for number, member in enumerate(self._members) if some.first <= member <= some.last]
+
     def _named(self, member: str) -> str:
         """Returns SQL of a member's name as a word."""
         return f"CAST({quoted(member)} AS {identifier(self._column)})"
@@ -388,9 +388,8 @@ class Database:
         within = [piece for piece in pieces if piece.first <= some.last and some.first <= piece.last]
         there = parquet_files([piece.rows for piece in within or pieces[:1] if piece.rows])
         if any(piece.first < some.first or some.last < piece.last for piece in within):
-            numbers = [number for number, member in enumerate(self._members) if some.first <= member <= some.last]
-            low, high = (numbers[0], numbers[-1]) if numbers else (0, -1)
-            there = f"(SELECT * FROM {there} WHERE {identifier(self._column)} BETWEEN {low} AND {high})"
+            numbers = ", ".join(str(number) for number, _ in self._numbers_of(some)) or "NULL"
+            there = f"(SELECT * FROM {there} WHERE {identifier(self._column)} IN ({numbers}))"
         return f"{self._named_members(there)}{'' if within else ' LIMIT 0'}"
 
     def _named_members(self, rows: str) -> str:

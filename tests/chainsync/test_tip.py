@@ -240,45 +240,6 @@ def test_a_client_that_takes_its_time_is_found_slower(growing: LiveNode, tmp_pat
     assert row.differences[0].conditional
 
 
-def test_clients_at_the_tip_are_ranked_by_how_late_they_have_a_block(growing: LiveNode, tmp_path: Path) -> None:
-    """One sleeps for 20 ms with every block, another for 60 ms; who waits longest is named first.
-
-    On a busy machine too that is less than the 100 ms between blocks, so that no client falls behind.
-    """
-    late = [
-        changed(tmp_path, name, f'time.sleep({wait}); record["at_ns"] = time.monotonic_ns()')
-        for name, wait in (("slower", 0.06), ("slow", 0.02))
-    ]
-    out = tmp_path / "runs"
-    targets = [word for target in ("native", *late) for word in ("--target", target)]
-    made = follow(growing, out, "9s", *targets)
-    assert made.returncode == 0, made.stderr
-    order = ("slower", "slow", "native")
-    result = compare(*(open_run(out / name) for name in order))
-    assert result.ranking is not None
-    assert result.ranking.metric.id == "decoded_us"
-    (part,) = result.ranking.parts
-    assert [(one.place, order[one.side]) for one in part.ranked] == [("1", "native"), ("2", "slow"), ("3", "slower")]
-    levels = [one.level for one in part.ranked]
-    assert levels[1] >= 20_000
-    assert levels[2] >= 60_000
-    first, second, last = (one.next for one in part.ranked)
-    assert last is None
-    for difference in (first, second):
-        assert difference is not None
-        assert (difference.verdict, difference.paired, difference.conditional) == ("better", True, True)
-    # Tables have the two differences from the baseline; the third pair is compared for the ranking alone.
-    (row,) = (one for one in result.rows if one.metric.tested)
-    assert [one.verdict for one in row.differences if one] == ["better", "better"]
-    done = slotmark("compare", *(out / name for name in order), "-o", tmp_path / "report")
-    assert done.returncode == 0, done.stderr
-    line = done.stdout.splitlines()[-1]
-    assert line == result.ranking.line
-    assert line.startswith("RANKING by Announcement to decoded block, decode: 1 native ")
-    assert json.loads((tmp_path / "report" / "report.json").read_text())["ranking"]["line"] == line
-    assert line in (tmp_path / "report" / "report.md").read_text()
-
-
 UNTRUSTED = [
     ('record.update(digest="00" * 32) if number == 3 else None', "its digest is not that of the blocks it was given"),
     ('record.update(hash="00" * 32) if number == 3 else None', "where the node sent block"),

@@ -1,5 +1,6 @@
 """Runs at a node's tip, written with known times: what both have is paired by block, and the planted ratio is found."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from slotmark.benches.chainsync.tables import ANNOUNCEMENTS, ROLLBACKS
 from slotmark.compare.result import Comparison
 from slotmark.errors import ComparisonError
 from slotmark.run import Run, RunWriter, Target
+from tests.conftest import slotmark
 from tests.made_up_runs import bare_manifest
 
 Key = tuple[int, str, int]
@@ -93,6 +95,38 @@ def test_announcements_and_blocks_of_one_slot_are_one_pair(tmp_path: Path) -> No
     found = difference(compare(run(tmp_path, "ours", ours), run(tmp_path, "theirs", theirs)))
     assert found.basis.counts == (21, 21)
     assert found.ratio.estimate == pytest.approx(3, rel=1e-3)
+
+
+def test_three_clients_are_ranked_by_how_late_they_have_a_block(tmp_path: Path) -> None:
+    """One has each block 20 ms later, another 60 ms later; the last is the baseline."""
+    names, later_ms = ("slower", "slow", "native"), (60, 20, 0)
+    sides = [
+        run(tmp_path, name, {key: time + later * 10**6 for key, time in blocks(40, seed=seed).items()})
+        for seed, (name, later) in enumerate(zip(names, later_ms, strict=True))
+    ]
+    result = compare(*sides)
+    assert result.ranking is not None
+    assert result.ranking.metric.id == "decoded_us"
+    (part,) = result.ranking.parts
+    assert [(one.place, names[one.side]) for one in part.ranked] == [("1", "native"), ("2", "slow"), ("3", "slower")]
+    levels = [one.level for one in part.ranked]
+    assert levels[1] >= 20_000
+    assert levels[2] >= 60_000
+    first, second, last = (one.next for one in part.ranked)
+    assert last is None
+    for one in (first, second):
+        assert one is not None
+        assert (one.verdict, one.paired, one.conditional) == ("better", True, True)
+    # Tables have the two differences from the baseline; the third pair is compared for the ranking alone.
+    (row,) = (one for one in result.rows if one.metric.tested)
+    assert [one.verdict for one in row.differences if one] == ["better", "better"]
+    done = slotmark("compare", *(side.path for side in sides), "-o", tmp_path / "report")
+    assert done.returncode == 0, done.stderr
+    line = done.stdout.splitlines()[-1]
+    assert line == result.ranking.line
+    assert line.startswith("RANKING by Announcement to decoded block, decode: 1 native ")
+    assert json.loads((tmp_path / "report" / "report.json").read_text())["ranking"]["line"] == line
+    assert line in (tmp_path / "report" / "report.md").read_text()
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 9])

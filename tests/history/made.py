@@ -1,6 +1,7 @@
 """Runs that a store takes, one a day, with a level that a test has thought up."""
 
 import datetime
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,7 @@ def made(
     started: str = "",
     blocks: int = 10_000,
     version: str = "1.0.0",
+    parameters: Mapping[str, object] = {},
 ) -> Run:
     """A run of a day, of six rounds that vary by 1 %."""
     rounds = (level * (1 + 0.01 * np.random.default_rng(day).normal(size=6))).tolist()
@@ -37,7 +39,7 @@ def made(
         version=version,
     )
     at = started or (BEGIN + datetime.timedelta(days=day)).isoformat()
-    manifest = msgspec.structs.replace(run.manifest, started=at)
+    manifest = msgspec.structs.replace(run.manifest, started=at, parameters={**run.manifest.parameters, **parameters})
     (run.path / "run.json").write_bytes(msgspec.json.encode(manifest))
     return open_run(run.path)
 

@@ -61,6 +61,18 @@ def test_a_planted_step_is_found_at_its_run_with_the_kernel_offered_first(store:
     assert changes_of(store, Decisions(), since_ns=change.known_ns + 1).changes == []
 
 
+def test_a_parameter_that_changed_is_offered_and_one_that_may_differ_is_not(tmp_path: Path) -> None:
+    store = make_store(tmp_path / "store")
+    planted = levels(STEP + 6) * np.where(np.arange(STEP + 6) < STEP, 1.0, 0.94)
+    for day, level in enumerate(planted):
+        pinned = day < STEP
+        parameters = {"pinned": pinned, "seed": 1 + pinned, "modes": ["decode"] * (1 + pinned), "target build": pinned}
+        store.add([made(tmp_path, day, level, parameters=parameters)], Labels(version="1.0"))
+    store.keep_index()
+    (change,) = sure(store)
+    assert change.explanations == ["only this changed, not the build: parameter 'pinned' True -> False"]
+
+
 def test_a_change_that_is_sure_never_moves_whatever_is_added(store: Store, tmp_path: Path) -> None:
     (before,) = sure(store)
     for day in (40, 41, 42):  # later ones, of a third level

@@ -1,6 +1,6 @@
 """Warnings about the sides of a comparison: what should be equal and isn't, and what only one of them has."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from slotmark import warnings
@@ -72,26 +72,19 @@ def _pairs(ours: Manifest, theirs: Manifest) -> Iterator[tuple[str, Any, Any]]:
         yield "the origin of the figures", ours.origin, theirs.origin
     if ours.machine is not None and theirs.machine is not None:
         yield from machines(ours.machine, theirs.machine)
-    free = catalogue(ours.bench).free
-    for name, mine, other in _common(ours.parameters, theirs.parameters, free):
-        yield f"parameter '{name}'", mine, other
-    for name, mine, other in _common(ours.versions, theirs.versions, free):
-        yield f"the version of {name}", mine, other
+    conditions = catalogue(ours.bench).conditions
+    for name, mine in conditions(ours.parameters).items():
+        if name in theirs.parameters:
+            yield f"parameter '{name}'", mine, theirs.parameters[name]
+    for name, mine in conditions(ours.versions).items():
+        if name in theirs.versions:
+            yield f"the version of {name}", mine, theirs.versions[name]
 
 
 def machines(ours: MachineFacts, theirs: MachineFacts) -> Iterator[tuple[str, Any, Any]]:
     """Yields the facts that should be equal between two machines, in words, with their values on each."""
     for fact, words in _MACHINE.items():
         yield words, getattr(ours, fact), getattr(theirs, fact)
-
-
-def _common(
-    ours: Mapping[str, Any], theirs: Mapping[str, Any], free: Collection[str]
-) -> Iterator[tuple[str, Any, Any]]:
-    """Facts of both, but for those that may differ and the versions of targets: those are what is compared."""
-    for name in ours:
-        if name in theirs and name not in free and not name.startswith("target "):
-            yield name, ours[name], theirs[name]
 
 
 def _shown(value: object) -> str:

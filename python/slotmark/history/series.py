@@ -13,6 +13,10 @@ _PROGRAM = "target "
 """Versions of a manifest whose names begin with it are those of the programs of its target, the first of them its own."""
 
 
+_PLAIN = (str, int, float)
+"""Types of the parameters that fit in a line: others are lists and tables."""
+
+
 class Group(msgspec.Struct, frozen=True, order=True):
     """The runs that one history is of; a series is one metric of them in one part.
 
@@ -65,8 +69,14 @@ def circumstances(manifest: Manifest) -> dict[str, str]:
         if machine
         else {}
     )
+    parameters = catalogue(manifest.bench).conditions(manifest.parameters).items()
     return {
         **of_machine,
+        **{
+            f"parameter '{one_name(name)}'": one_name(str(value))
+            for name, value in parameters
+            if isinstance(value, _PLAIN)
+        },
         **({"compiler": manifest.target.toolchain} if manifest.target.toolchain else {}),
         **{name: manifest.versions[name] for name in ("slotmark", "simulator") if name in manifest.versions},
     }

@@ -190,7 +190,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         grows: Along what metrics may grow; None for nothing.
         named_by_build: Whether targets are named by their builds, so that runs of all of them are of one history, by the program that they are of.
         clocks: What depends on how far clocks were apart; None where nothing does.
-        free: Parameters of runs that may differ between sides, as their seeds: they are no reason for a difference.
+        free: Parameters of runs that may differ, as their seeds: they are no reason for a difference.
         noise: How a machine's noise is known; None where it isn't.
         setup: How runs are set up; None where their workload says all of it.
         turns: Where the order of processes is kept; None where it isn't.
@@ -239,6 +239,12 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     free: tuple[str, ...] = ()
     noise: MachineNoise | None = None
     setup: SetUp | None = None
+
+    def conditions(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns those facts of a run that should be the same for another one: not those in ``free``, and none of its target, which is what is compared."""
+        return {
+            name: value for name, value in facts.items() if name not in self.free and not name.startswith("target ")
+        }
 
     def key(self, column: str) -> KeyColumn:
         """Returns what a key column's values are."""

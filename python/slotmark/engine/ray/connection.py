@@ -40,13 +40,18 @@ def _has_words(log: Path) -> bool:
 
 
 @contextmanager
-def connected(folder: Path) -> Iterator[tuple["Driver", Cluster]]:
-    """A driver and what it found. EngineError where there is no cluster."""
+def connected(folder: Path, *, for_pieces: bool) -> Iterator[tuple["Driver", Cluster]]:
+    """A driver and what it found. EngineError where there is no cluster.
+
+    Args:
+        folder: For what Ray prints.
+        for_pieces: Whether workers that answered stay for pieces.
+    """
     try:
         (folder / OUTPUTS).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise EngineError(f"{folder}: {error.strerror}. Choose a -o that can be written.") from error
-    driver = Driver(folder / LOG)
+    driver = Driver(folder / LOG, for_pieces)
     try:
         while (found := driver.received()) is None:
             pass
@@ -69,8 +74,8 @@ def lost_in_words(address: str, why: str, folder: Path) -> str:
 class Driver:
     """The process that has loaded Ray."""
 
-    def __init__(self, log: Path) -> None:
-        self._process, self._pipe = begun(drive, log)
+    def __init__(self, log: Path, for_pieces: bool) -> None:
+        self._process, self._pipe = begun(drive, log, for_pieces)
 
     def send(self, asked: Begin | Visit | Staff | Message) -> None:
         """Asks for something."""

@@ -45,7 +45,7 @@ _SETTINGS = {
 """Settings of Ray's that the driver has, unless its environment has others."""
 
 
-def drive(pipe: Connection, log: Path) -> None:
+def drive(pipe: Connection, log: Path, for_pieces: bool) -> None:
     """Connects to a cluster, and does what comes through a pipe, until that ends."""
     with log.open("ab") as file:
         printed_before = file.tell()
@@ -58,7 +58,7 @@ def drive(pipe: Connection, log: Path) -> None:
     try:
         context = ray.init("auto", log_to_driver=False, logging_level="ERROR")
         nodes = [one for one in ray.nodes() if one["Alive"]]
-        found = Cluster(address=context.address_info["gcs_address"], here=here(), nodes=_asked(ray, nodes))
+        found = Cluster(address=context.address_info["gcs_address"], here=here(), nodes=_asked(ray, nodes, for_pieces))
     except Exception as error:
         with log.open("rb") as file:
             file.seek(printed_before)
@@ -205,11 +205,11 @@ def _said(error: BaseException) -> str:
     return first if first.endswith((".", ":")) else f"{first}."
 
 
-def _asked(ray: Any, nodes: Sequence[Mapping[str, Any]]) -> list[Node]:
-    """The nodes with what they have, each asked in a worker of its own."""
+def _asked(ray: Any, nodes: Sequence[Mapping[str, Any]], for_pieces: bool) -> list[Node]:
+    """The nodes with what they have, each asked in a worker of its own. Workers stay for pieces; else they end, since one that waits takes 0.7 % of a core."""
     strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
     refs = {}
-    asking = ray.remote(max_calls=1)(question())  # one call: a worker that waits for more takes 0.7 % of a core
+    asking = (ray.remote if for_pieces else ray.remote(max_calls=1))(question())
     for node in nodes:
         only = strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
         refs[asking.options(num_cpus=0, max_retries=0, scheduling_strategy=only).remote()] = node

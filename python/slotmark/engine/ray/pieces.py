@@ -54,7 +54,7 @@ def on_ray(
 
     def reach() -> tuple[Driver, Cluster]:
         if not connection:
-            driver, cluster = ending.enter_context(connected(folder))
+            driver, cluster = ending.enter_context(connected(folder, for_pieces=True))
             checked(cluster)
             refuse(cluster, insecure=insecure, labels=labels)
             connection.append((driver, cluster))

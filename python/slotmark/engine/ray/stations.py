@@ -31,7 +31,7 @@ def hosts_found(wanted: Mapping[str, Wanted], folder: Path) -> tuple[Cluster, li
         EngineError: There is no cluster, or it was lost.
     """
     refuse_without_ray()
-    with connected(folder) as (driver, cluster):
+    with connected(folder, for_pieces=False) as (driver, cluster):
         places = {name: matching(one.labels, [node.labels for node in cluster.nodes]) for name, one in wanted.items()}
         visited = [name for name, found in places.items() if len(found) == 1 and not cluster.nodes[found[0]].fault]
         at = {name: places[name][0] for name in visited}
@@ -130,7 +130,7 @@ def stations(
         EngineError: There is no cluster, not one with the same slotmark on all nodes, or no node, or several, with a host's labels.
     """
     refuse_without_ray()
-    with connected(folder) as (driver, cluster):
+    with connected(folder, for_pieces=False) as (driver, cluster):
         checked(cluster)
         refuse(cluster, insecure=insecure, labels={})
         of_host = {}

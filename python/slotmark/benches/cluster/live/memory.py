@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -74,7 +75,10 @@ def memory_left(root: Path = Path("/")) -> Memory:
     """
     kib = _kib(root)
     machine = Memory(kib["MemAvailable"] << 10, kib["MemTotal"] << 10)
-    return min((machine, *_of_groups(root)), key=lambda memory: memory.available_bytes / memory.floor_bytes)
+    return min(
+        (machine, *_of_groups(root, machine.total_bytes)),
+        key=lambda memory: memory.available_bytes / memory.floor_bytes,
+    )
 
 
 def memory_holders(memory: Memory, but: Collection[int], root: Path = Path("/")) -> list[Holder]:
@@ -121,8 +125,11 @@ def _kib(root: Path) -> dict[str, int]:
     return {name: int(number) for name, number in lines}
 
 
-def _of_groups(root: Path) -> Iterator[Memory]:
-    """Yields the memory that cgroups leave: those of this process and all above them, of version 1 and 2; none without a limit."""
+def _of_groups(root: Path, total_bytes: int) -> Iterator[Memory]:
+    """Yields the memory that cgroups leave: those of this process and all above them, of version 1 and 2; none without a limit.
+
+    A limit of the machine's memory or more is none: version 1 states one of exbibytes, and to read what is used takes longest.
+    """
     try:
         # A group's name may have any bytes, and what looks like a line's end beside a newline.
         lines = (root / "proc/self/cgroup").read_text(encoding="utf-8", errors="surrogateescape").split("\n")
@@ -140,16 +147,18 @@ def _of_groups(root: Path) -> Iterator[Memory]:
         else:
             continue
         for top in tops:
-            folder = root / top / own.lstrip("/")
-            while folder != (root / top).parent:
+            whole = root / top
+            group = whole / own.lstrip("/")
+            for folder in takewhile(lambda one, above=whole.parent: one != above, (group, *group.parents)):
                 # Without a limit there is no file or the word max; in a container the path may be another one's.
                 with suppress(OSError, ValueError, KeyError):
-                    total, now = int((folder / limit).read_text("ascii")), int((folder / used).read_text("ascii"))
+                    total = int((folder / limit).read_text("ascii"))
+                    if not 0 < total < total_bytes:
+                        continue
+                    now = int((folder / used).read_text("ascii"))
                     statistics = dict(line.split() for line in (folder / "memory.stat").read_text("ascii").splitlines())
                     # Version 1 doesn't count the kernel's own caches here.
                     cache = sum(int(statistics[key]) for key in (inactive, active)) + int(
                         statistics.get("slab_reclaimable", 0)
                     )
-                    if total > 0:
-                        yield Memory(total - now + cache, total)
-                folder = folder.parent
+                    yield Memory(total - now + cache, total)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -169,6 +170,9 @@ SYSTEMD_RUN = """#!/bin/sh
 echo "$*" >>"$(dirname "$0")/words"
 for word; do shift; [ "$word" = -- ] && exec "$@"; done
 """
+SYSTEMCTL = """#!/bin/sh
+echo "$*" >>"$(dirname "$0")/ended"
+"""
 
 
 @pytest.mark.parametrize("kept", ["43999232", "max"])
@@ -181,8 +185,9 @@ def test_elsewhere_systemd_makes_the_group_and_is_not_trusted_to_have_limited_it
         pytest.skip("no cgroup v2 is mounted here")
     own = dict(line.split("::") for line in Path("/proc/self/cgroup").read_text().splitlines() if "::" in line)["0"]
     folder = f"{roots[0]}/{own}"
-    (tmp_path / "systemd-run").write_text(SYSTEMD_RUN)
-    (tmp_path / "systemd-run").chmod(0o755)
+    for name, script in (("systemd-run", SYSTEMD_RUN), ("systemctl", SYSTEMCTL)):
+        (tmp_path / name).write_text(script)
+        (tmp_path / name).chmod(0o755)
     # A folder without a group's files can be made there; it is no group.
     prepare = f"mkdir -p {folder}; echo {kept} >{folder}/memory.max; mount -o remount,ro /sys/fs/cgroup"
     words = arguments(chain, tmp_path / "runs", "--backend", "memory", "--memory-limit", "44MB")
@@ -192,10 +197,15 @@ def test_elsewhere_systemd_makes_the_group_and_is_not_trusted_to_have_limited_it
         assert "systemd-run: the limit is max" in done.stderr.splitlines()[-1]
         return
     assert done.returncode == 0, done.stderr
-    first, second = (tmp_path / "words").read_text().splitlines()
-    asked = "--user --scope --quiet --collect -p MemoryMax=44000000 -p MemorySwapMax=0 -- "
-    assert first.startswith(asked)
-    assert second.startswith(f"{asked}{program()} --chain")
+    asked = (
+        r"--scope --quiet --collect --slice=(slotmark[0-9a-f]{16}\.slice) -p MemoryMax=44000000 -p MemorySwapMax=0 -- "
+    )
+    tried, used = (re.match(asked, line) for line in (tmp_path / "words").read_text().splitlines())
+    assert tried
+    assert used
+    assert used.string[used.end() :].startswith(f"{program()} --chain")
+    ended = [f"{how} {one[1]}" for one in (tried, used) for how in ("kill --signal=KILL", "stop")]
+    assert (tmp_path / "ended").read_text().splitlines() == ended
     assert open_run(tmp_path / "runs" / "memory").manifest.parameters["memory limit"] == "44,000,000 bytes"
 
 

@@ -1,9 +1,10 @@
 """Limits on the memory and the processors of a process. Memory is limited together with the page cache that it fills, so that a set on disk is read from the disk.
 
 The kernel keeps these limits for a group of processes (cgroups, version 1 or 2). Where groups can be made, as by root, each process has one
-of its own; elsewhere systemd makes it, where the user's manager may (`systemd-run --user --scope`).
+of its own; elsewhere systemd makes a scope for it, in a slice of its own: the user's manager, or for root that of the machine.
 """
 
+import os
 import re
 import secrets
 import subprocess
@@ -21,6 +22,9 @@ Limited = Callable[[], AbstractContextManager["Group"]]
 
 _PROBE_S = 30
 
+_SYSTEMD = Path("/run/systemd/system")
+"""There where systemd manages this machine."""
+
 _PERIOD_US = 100_000
 """Interval over which the kernel counts the time on processors."""
 
@@ -37,7 +41,7 @@ _ENTER = (
     "sh",
 )
 
-# Waits for the end of a pipe that only slotmark holds: the group goes however slotmark ends. The page cache of version 1 stays charged to
+# Both wait for the end of a pipe that only slotmark holds: the group goes however slotmark ends. The page cache of version 1 stays charged to
 # a group until it is asked to let go.
 _REMOVE = """
 read -r _
@@ -49,6 +53,11 @@ for folder; do
     sleep 0.05
   done
 done
+"""
+_STOP = """
+read -r _
+systemctl "$@" kill --signal=KILL "$0"
+systemctl "$@" stop "$0"
 """
 
 
@@ -83,7 +92,7 @@ class Group(msgspec.Struct, frozen=True):
 
     Attributes:
         words: Words before the process's command.
-        memory: The folder of its limit of memory; None where there is none, or where systemd has it.
+        memory: The folder of its limit of memory; None where there is none.
     """
 
     words: Sequence[str] = ()
@@ -133,15 +142,14 @@ def limited(limits: Limits, options: str) -> Limited:
                 return way.group
         except PlatformError as error:
             reasons.append(str(error))
-    memory = ("-p", f"MemoryMax={limits.memory_bytes}", "-p", "MemorySwapMax=0") if limits.memory_bytes else ()
-    cpus = ("-p", f"CPUQuota={limits.quota_us * 100 // _PERIOD_US}%") if limits.cpus else ()
-    words = ("systemd-run", "--user", "--scope", "--quiet", "--collect", *memory, *cpus, "--")
-    reason = _why_no_scope(words, limits)
-    if reason is None:
-        return lambda: _scope(words)
-    what = " and ".join([*(["memory"] if memory else []), *(["processors"] if cpus else [])])
+    scopes = _scopes(limits)
+    if isinstance(scopes, _Scopes):
+        return scopes.group
+    what = " and ".join(
+        name for name, limit in (("memory", limits.memory_bytes), ("processors", limits.cpus)) if limit is not None
+    )
     raise PlatformError(
-        f"{options}: no group of processes with limited {what} can be made here ({'; '.join([*reasons, reason])}). {_REMEDY}"
+        f"{options}: no group of processes with limited {what} can be made here ({'; '.join([*reasons, scopes])}). {_REMEDY}"
     )
 
 
@@ -153,12 +161,14 @@ class _Part(msgspec.Struct, frozen=True):
         files: What to write to its files.
         of_swap: What to write to files that only some kernels have.
         has_memory: Whether it limits memory.
+        controllers: What to write to the parent's ``cgroup.subtree_control`` where its groups lack the files; empty for nothing.
     """
 
     parent: Path
     files: Mapping[str, str]
     of_swap: Mapping[str, str]
     has_memory: bool
+    controllers: str = ""
 
 
 class _Way(msgspec.Struct, frozen=True):
@@ -175,31 +185,44 @@ class _Way(msgspec.Struct, frozen=True):
         """A new group for one process. PlatformError where it can't be made."""
         name = f"slotmark-{secrets.token_hex(8)}"
         folders = {part.parent / name: part for part in self.parts}
-        removing = subprocess.Popen(
-            ["/bin/sh", "-c", _REMOVE, "sh", *map(str, folders)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            process_group=0,
-        )
-        try:
+        with _at_the_end(_REMOVE, "sh", *map(str, folders)):
             for folder, part in folders.items():
                 _make(folder, part)
             memory = next((folder for folder, part in folders.items() if part.has_memory), None)
             yield Group((*_ENTER, *map(str, folders), "--"), memory)
-        finally:
-            removing.communicate()
+
+
+@contextmanager
+def _at_the_end(script: str, *given: str) -> Iterator[None]:
+    """Has a shell do something at the end, also at this process's own."""
+    shell = subprocess.Popen(
+        ["/bin/sh", "-c", script, *given],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+    )
+    try:
+        yield
+    finally:
+        shell.communicate()
 
 
 def _make(folder: Path, part: _Part) -> None:
     try:
         folder.mkdir()
+        if part.controllers and not all((folder / name).exists() for name in part.files):
+            _write(part.parent / "cgroup.subtree_control", part.controllers)
         there = {name: value for name, value in part.of_swap.items() if (folder / name).exists()}
         for name, value in {**part.files, **there}.items():
-            with (folder / name).open("r+", encoding="ascii") as file:  # a folder that is no group's has no such file
-                file.write(value)
+            _write(folder / name, value)
     except OSError as error:
-        raise PlatformError(f"{part.parent}: {error.strerror}") from error
+        raise PlatformError(f"{error.filename or part.parent}: {error.strerror}") from error
+
+
+def _write(path: Path, value: str) -> None:
+    with path.open("r+", encoding="ascii") as file:  # a folder that is no group's has no such file
+        file.write(value)
 
 
 def _ways(limits: Limits) -> Iterator[_Way]:
@@ -227,43 +250,73 @@ def _ways(limits: Limits) -> Iterator[_Way]:
         **({"memory.max": size} if memory else {}),
         **({"cpu.max": f"{quota} {_PERIOD_US}"} if cpu else {}),
     }
+    # systemd takes controllers away again that it has not enabled itself: where it runs, it is asked for a scope.
+    enabled = "" if _SYSTEMD.exists() else " ".join(f"+{name.partition('.')[0]}" for name in files)
     for parent in v2:
-        yield _Way([_Part(parent, files, {"memory.swap.max": "0"} if memory else {}, has_memory=memory)])
+        of_swap = {"memory.swap.max": "0"} if memory else {}
+        yield _Way([_Part(parent, files, of_swap, has_memory=memory, controllers=enabled)])
 
 
-def _why_no_scope(words: Sequence[str], limits: Limits) -> str | None:
-    """The reason why systemd limits nothing here; None where it does: a scope whose manager lacks a controller has no limit, and systemd gives no error."""
+class _Scopes(msgspec.Struct, frozen=True):
+    """Groups that systemd makes: a scope per process, in a slice of its own, which stays when the process has ended, with what it counted.
+
+    Attributes:
+        manager: The option that names systemd's manager; none for that of the machine.
+        properties: Options of the scope, with its limits.
+        folder: The folder of the slices; None where memory isn't limited.
+    """
+
+    manager: Sequence[str]
+    properties: Sequence[str]
+    folder: Path | None = None
+
+    def words(self, name: str) -> Sequence[str]:
+        """The words before a command whose scope is in the slice of this name."""
+        scope = ("systemd-run", *self.manager, "--scope", "--quiet", "--collect", f"--slice={name}")
+        return (*scope, *self.properties, "--")
+
+    @contextmanager
+    def group(self) -> Iterator[Group]:
+        """A new group for one process."""
+        name = f"slotmark{secrets.token_hex(8)}.slice"
+        with _at_the_end(_STOP, name, *self.manager):
+            yield Group(self.words(name), self.folder and self.folder / name)
+
+
+def _scopes(limits: Limits) -> "_Scopes | str":
+    """Groups of systemd's manager for this user, which were tried; or why there are none: a scope whose manager lacks a controller has no limit, and systemd gives no error."""
     roots = _v2_roots()
     if not roots:
         return "no cgroup v2"
-    own = 'cd "$0$(sed -n s/^0:://p /proc/self/cgroup)" || exit; cat memory.max || echo; cat cpu.max || echo'
-    try:
-        done = subprocess.run(
-            [*words, "/bin/sh", "-c", own, str(roots[0])],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_PROBE_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"systemd-run: {getattr(error, 'strerror', None) or 'no answer'}"
-    memory, cpu, *_ = [*done.stdout.splitlines(), "", ""]
-    wrong = [
-        f"the limit is {found or 'not there'}"
-        for found, is_right in (
-            # The kernel rounds down to pages.
-            (
-                memory,
-                limits.memory_bytes is None or (memory.isdigit() and 0 <= limits.memory_bytes - int(memory) < 1 << 16),
-            ),
-            (cpu, limits.cpus is None or _share(cpu) is not None),
-        )
-        if not is_right
-    ]
-    if done.returncode == 0 and not wrong:
-        return None
-    return f"systemd-run: {(wrong or done.stderr.strip().splitlines() or ['it failed'])[-1]}"
+    memory = ("-p", f"MemoryMax={limits.memory_bytes}", "-p", "MemorySwapMax=0") if limits.memory_bytes else ()
+    cpus = ("-p", f"CPUQuota={limits.quota_us * 100 // _PERIOD_US}%") if limits.cpus else ()
+    scopes = _Scopes(() if os.geteuid() == 0 else ("--user",), (*memory, *cpus))
+    own = (
+        'own=$(sed -n s/^0:://p /proc/self/cgroup) || exit; cd "$0$own" || exit; echo "$own"; '
+        "cat memory.max || echo; cat cpu.max || echo"
+    )
+    with scopes.group() as tried:
+        try:
+            done = subprocess.run(
+                [*tried.words, "/bin/sh", "-c", own, str(roots[0])],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_PROBE_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"systemd-run: {getattr(error, 'strerror', None) or 'no answer'}"
+    if done.returncode:
+        return f"systemd-run: {(done.stderr.strip().splitlines() or ['it failed'])[-1]}"
+    place, most, quota, *_ = [*done.stdout.splitlines(), "", "", ""]
+    # The kernel rounds down to pages.
+    if limits.memory_bytes and not (most.isdigit() and 0 <= limits.memory_bytes - int(most) < 1 << 16):
+        return f"systemd-run: the limit is {most or 'not there'}"
+    if limits.cpus and _share(quota) is None:
+        return f"systemd-run: the limit is {quota or 'not there'}"
+    of_slices = roots[0] / Path(place.lstrip("/")).parent.parent
+    return msgspec.structs.replace(scopes, folder=of_slices if memory else None)
 
 
 def _share(cpu_max: str) -> float | None:
@@ -275,8 +328,3 @@ def _share(cpu_max: str) -> float | None:
 def _v2_roots() -> list[Path]:
     mounts = [line.split(" ") for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
     return [Path(folder) for _, folder, kind, *_ in mounts if kind == "cgroup2"]
-
-
-@contextmanager
-def _scope(words: Sequence[str]) -> Iterator[Group]:
-    yield Group(words)

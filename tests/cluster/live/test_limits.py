@@ -40,10 +40,10 @@ def test_processors_and_memory_are_those_of_the_limits(tmp_path: Path) -> None:
     with limited(Limits(memory_bytes=64 << 20, cpus=0.9), "--memory")() as group:
         folder = group.memory
         hoard = subprocess.run([*group.words, sys.executable, "-c", "held = bytearray(128 << 20)"], check=False)
-        if folder is not None:  # systemd has its own
-            assert group.kills == 1
+        assert folder is not None
+        assert group.kills == 1
     assert hoard.returncode == -9
-    assert folder is None or not folder.exists()
+    assert not folder.exists()
     with limited(Limits(memory_bytes=64 << 20), "--memory")() as group:
         assert subprocess.run([*group.words, "true"], check=False).returncode == 0
         assert group.kills == 0
@@ -65,12 +65,13 @@ def test_a_runs_limits_are_in_its_manifest_and_compared(bed: Path, tmp_path: Pat
     assert any(
         "Parameter 'memory limit' differs: none for the baseline, 268,435,456 bytes here" in text for text in texts
     )
-    usage = within.table("node_usage")
-    assert max(usage["cache_bytes"].to_pylist()) > 0
+    # systemd may make a group after the first sample.
+    counted = [one for one in within.table("node_usage")["cache_bytes"].to_pylist() if one is not None]
+    assert max(counted) > 0
     assert set(free.table("node_usage")["cache_bytes"].to_pylist()) == {None}
     with Analysis(within) as analysis, Analysis(free) as without:
         cache = analysis.samples("cache_mib").table["value"].to_pylist()
-        assert max(cache) * 2**20 <= max(usage["cache_bytes"].to_pylist())
+        assert max(cache) * 2**20 <= max(counted)
         assert max(cache) > 0
         assert without.samples("cache_mib").table.num_rows == 0
         assert all(one.samples("major_faults").table.num_rows > 5 for one in (analysis, without))

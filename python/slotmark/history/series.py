@@ -12,7 +12,6 @@ from slotmark.run import Manifest
 _PROGRAM = "target "
 """Versions of a manifest whose names begin with it are those of the programs of its target, the first of them its own."""
 
-
 _PLAIN = (str, int, float)
 """Types of the parameters that fit in a line: others are lists and tables."""
 

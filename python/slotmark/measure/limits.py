@@ -228,13 +228,8 @@ def _write(path: Path, value: str) -> None:
 def _ways(limits: Limits) -> Iterator[_Way]:
     """Yields the ways of this machine to limit what is limited, version 1 first."""
     v1: dict[str, Path] = {}
-    v2: list[Path] = []
-    for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines():
-        _, folder, kind, options, *_ = line.split(" ")
-        if kind == "cgroup":
-            v1 |= {name: Path(folder) for name in ("memory", "cpu") if name in options.split(",") and name not in v1}
-        elif kind == "cgroup2":
-            v2.append(Path(folder))
+    for folder, options in _hierarchies("cgroup"):
+        v1 |= {name: folder for name in ("memory", "cpu") if name in options and name not in v1}
     size, quota = str(limits.memory_bytes), str(limits.quota_us)
     memory, cpu = limits.memory_bytes is not None, limits.cpus is not None
     of_swap = {"memory.memsw.limit_in_bytes": size, "memory.swappiness": "0"}
@@ -252,7 +247,7 @@ def _ways(limits: Limits) -> Iterator[_Way]:
     }
     # systemd takes controllers away again that it has not enabled itself: where it runs, it is asked for a scope.
     enabled = "" if _SYSTEMD.exists() else " ".join(f"+{name.partition('.')[0]}" for name in files)
-    for parent in v2:
+    for parent, _ in _hierarchies("cgroup2"):
         of_swap = {"memory.swap.max": "0"} if memory else {}
         yield _Way([_Part(parent, files, of_swap, has_memory=memory, controllers=enabled)])
 
@@ -270,23 +265,19 @@ class _Scopes(msgspec.Struct, frozen=True):
     properties: Sequence[str]
     folder: Path | None = None
 
-    def words(self, name: str) -> Sequence[str]:
-        """The words before a command whose scope is in the slice of this name."""
-        scope = ("systemd-run", *self.manager, "--scope", "--quiet", "--collect", f"--slice={name}")
-        return (*scope, *self.properties, "--")
-
     @contextmanager
     def group(self) -> Iterator[Group]:
         """A new group for one process."""
         name = f"slotmark{secrets.token_hex(8)}.slice"
+        scope = ("systemd-run", *self.manager, "--scope", "--quiet", "--collect", f"--slice={name}")
         with _at_the_end(_STOP, name, *self.manager):
-            yield Group(self.words(name), self.folder and self.folder / name)
+            yield Group((*scope, *self.properties, "--"), self.folder and self.folder / name)
 
 
 def _scopes(limits: Limits) -> "_Scopes | str":
     """Groups of systemd's manager for this user, which were tried; or why there are none: a scope whose manager lacks a controller has no limit, and systemd gives no error."""
-    roots = _v2_roots()
-    if not roots:
+    root = next((folder for folder, _ in _hierarchies("cgroup2")), None)
+    if root is None:
         return "no cgroup v2"
     memory = ("-p", f"MemoryMax={limits.memory_bytes}", "-p", "MemorySwapMax=0") if limits.memory_bytes else ()
     cpus = ("-p", f"CPUQuota={limits.quota_us * 100 // _PERIOD_US}%") if limits.cpus else ()
@@ -298,7 +289,7 @@ def _scopes(limits: Limits) -> "_Scopes | str":
     with scopes.group() as tried:
         try:
             done = subprocess.run(
-                [*tried.words, "/bin/sh", "-c", own, str(roots[0])],
+                [*tried.words, "/bin/sh", "-c", own, str(root)],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -315,7 +306,7 @@ def _scopes(limits: Limits) -> "_Scopes | str":
         return f"systemd-run: the limit is {most or 'not there'}"
     if limits.cpus and _share(quota) is None:
         return f"systemd-run: the limit is {quota or 'not there'}"
-    of_slices = roots[0] / Path(place.lstrip("/")).parent.parent
+    of_slices = root / Path(place.lstrip("/")).parent.parent
     return msgspec.structs.replace(scopes, folder=of_slices if memory else None)
 
 
@@ -325,6 +316,7 @@ def _share(cpu_max: str) -> float | None:
     return int(quota) / int(period) if quota.isdigit() and period.isdigit() else None
 
 
-def _v2_roots() -> list[Path]:
+def _hierarchies(kind: str) -> list[tuple[Path, list[str]]]:
+    """The folders where hierarchies of groups are mounted, ``cgroup`` of version 1 or ``cgroup2``, each with its options."""
     mounts = [line.split(" ") for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
-    return [Path(folder) for _, folder, kind, *_ in mounts if kind == "cgroup2"]
+    return [(Path(folder), options.split(",")) for _, folder, its, options, *_ in mounts if its == kind]

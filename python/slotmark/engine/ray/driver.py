@@ -209,7 +209,7 @@ def _asked(ray: Any, nodes: Sequence[Mapping[str, Any]], for_pieces: bool) -> li
     """The nodes with what they have, each asked in a worker of its own. Workers stay for pieces; else they end, since one that waits takes 0.7 % of a core."""
     strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
     refs = {}
-    asking = (ray.remote if for_pieces else ray.remote(max_calls=1))(question())
+    asking = ray.remote(max_calls=0 if for_pieces else 1)(question())  # of Ray's: 0 is without end
     for node in nodes:
         only = strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
         refs[asking.options(num_cpus=0, max_retries=0, scheduling_strategy=only).remote()] = node

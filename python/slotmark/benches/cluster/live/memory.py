@@ -4,7 +4,6 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -147,9 +146,10 @@ def _of_groups(root: Path, total_bytes: int) -> Iterator[Memory]:
         else:
             continue
         for top in tops:
-            whole = root / top
-            group = whole / own.lstrip("/")
-            for folder in takewhile(lambda one, above=whole.parent: one != above, (group, *group.parents)):
+            group = root / top / own.lstrip("/")
+            for folder in (group, *group.parents):
+                if folder == (root / top).parent:
+                    break
                 # Without a limit there is no file or the word max; in a container the path may be another one's.
                 with suppress(OSError, ValueError, KeyError):
                     total = int((folder / limit).read_text("ascii"))

@@ -1,6 +1,7 @@
-"""The versions that runs record: of this slotmark, and of a cardano-node's packages."""
+"""The versions that runs record: of this slotmark, and of a cardano-node's packages; and the numbers by which versions are ordered."""
 
 import platform
+import re
 import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -16,6 +17,20 @@ PACKAGES = (
     "cardano-prelude",
 )
 """The packages of a cardano-node whose versions published reports show, in their order."""
+
+_NUMBERS = re.compile(r"v?(\d+(?:\.\d+)+|\d+(?!\w))")
+"""One number alone is a version where no letter follows it: commits may begin with a digit."""
+
+
+def numbers_of(version: str) -> tuple[int, ...] | None:
+    """The numbers that a version begins with, without zeros at their end, so that 10.8, v10.8 and 10.8.0 are equal; None where it begins with none."""
+    found = _NUMBERS.match(version.strip())
+    if found is None:
+        return None
+    numbers = [int(one) for one in found[1].split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
 
 
 @cache

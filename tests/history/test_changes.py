@@ -8,14 +8,18 @@ import msgspec
 import numpy as np
 import pytest
 
-from slotmark.errors import StoreError
+from slotmark.compare.spread import entry_of
+from slotmark.compare.spread_table import SpreadTable
+from slotmark.errors import ComparisonError, StoreError
 from slotmark.history import Labels, Store, changes_of, history_of, make_store, open_store
 from slotmark.history.decisions import Accepted, Decisions, LeftOut, read_decisions
 from slotmark.history.results import FoundChange
+from slotmark.metrics import catalogue
 from slotmark.report import changes_document, history_document
 from slotmark.report.sections.history import sparkline
+from slotmark.statistics.between_runs import Spread
 from tests.conftest import slotmark
-from tests.history.made import METRIC, levels, made
+from tests.history.made import BEGIN, METRIC, levels, made
 from tests.made_up_runs import MACHINE
 
 STEP = 20
@@ -93,6 +97,71 @@ def test_a_single_run_is_new_and_fades(store: Store, tmp_path: Path) -> None:
         store.add([made(tmp_path, day, 940.0, machine=NEWER)], Labels(version="1.0"))
     (series,) = history_of(store, METRIC, Decisions()).series
     assert [one.state for one in series.changes] == ["sure"]
+
+
+def test_a_step_after_a_drift_is_measured_from_where_the_drift_ended(tmp_path: Path) -> None:
+    """Runs of a drift are of no level: they count neither for the step nor for what runs of one build differ by."""
+    store = make_store(tmp_path / "store")
+    course = np.concatenate([np.zeros(20), np.linspace(0, 0.3, 60), np.full(30, 0.3), np.full(20, 0.3 - np.log(1.1))])
+    planted = levels(course.size, spread=0.005) * np.exp(-course)
+    days = [(BEGIN + datetime.timedelta(days=day - course.size)).isoformat() for day in range(course.size)]
+    runs = [made(tmp_path, day, level, started=days[day]) for day, level in enumerate(planted)]
+    store.add(runs, Labels(version="1.0"))
+    drift, step = sure(store)
+    assert (drift.kind, step.kind, day_of(step) + course.size) == ("drift", "step", 110)
+    assert step.ratio is not None and drift.ratio is not None
+    assert step.ratio.estimate == pytest.approx(1.1, abs=0.01)
+    assert step.ratio.high - step.ratio.low < 0.02
+    assert drift.ratio.estimate < 0.8
+    (series,) = history_of(store, METRIC, Decisions()).series
+    (line,) = series.versions
+    assert line.over == "runs"
+    assert line.estimate.high / line.estimate.low - 1 < 0.01
+
+
+def test_a_table_of_what_runs_differ_by_is_used_for_its_machine_alone(store: Store, tmp_path: Path) -> None:
+    for day in range(4):
+        elsewhere = msgspec.structs.replace(MACHINE, hostname_hash="another", cpu="Another CPU")
+        store.add([made(tmp_path, day, 2000.0 + day, name=f"other-{day}", machine=elsewhere)], Labels(version="1.0"))
+    metric = catalogue("chainsync")[METRIC]
+    entry = entry_of(metric, "decode, sequential", Spread(1e-4, 8.0))
+    table = SpreadTable(
+        name="here", bench="chainsync", known_from="9 runs", machine=MACHINE.hostname_hash, metric=[entry]
+    )
+    used = {one.group.machine: one.table for one in history_of(store, METRIC, Decisions(), table=table).series}
+    assert {machine: bool(words) for machine, words in used.items()} == {
+        machine: not machine.startswith("Another") for machine in used
+    }
+    assert len(used) == 2
+    unlike = msgspec.structs.replace(table, machine="third")
+    for find in (
+        lambda: history_of(store, METRIC, Decisions(), table=unlike),
+        lambda: changes_of(store, Decisions(), table=unlike),
+    ):
+        with pytest.raises(ComparisonError, match=r"no series is of the table's work and machine .*the machine third"):
+            find()
+
+
+@pytest.mark.parametrize(
+    ("until", "versions", "holds"),
+    [
+        ("10.8", ["10.7", "v10.7.1"], True),
+        ("10.8", ["10.8.0"], False),
+        ("10.8", ["v10.8"], False),
+        ("10.8", ["10.9"], False),
+        ("10.8", ["10.10"], False),
+        ("10.8", ["45ab12c", "nightly"], True),
+        ("nightly", ["10.9"], True),
+        ("nightly", ["nightly"], False),
+        ("2026-02-01", ["10.9"], True),
+        ("2026-01-01", [], False),
+    ],
+)
+def test_a_change_is_accepted_until_that_version_or_a_later_one_is_there(
+    until: str, versions: list[str], holds: bool
+) -> None:
+    accepted = Accepted(change="a", reason="b", until=until)
+    assert accepted.holds(datetime.date(2026, 1, 1), versions) == holds
 
 
 def test_what_readers_decide_counts(store: Store) -> None:

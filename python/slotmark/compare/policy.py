@@ -20,9 +20,9 @@ from slotmark.numbers import percent, quantity, share
 from slotmark.run import Manifest
 from slotmark.texts import read_toml
 from slotmark.verdict import Conditional, Verdict
+from slotmark.versions import numbers_of
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)")
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
         if _DATE.fullmatch(self.until):
             began = candidate.started[:10]
             return bool(_DATE.fullmatch(began)) and began <= self.until
-        version, end = _version(candidate.target.version), _version(self.until)
+        version, end = numbers_of(candidate.target.version), numbers_of(self.until)
         return version is not None and end is not None and version < end
 
 
@@ -203,7 +203,7 @@ def _accepted(path: Path, one: _Accepted) -> Accepted:
     where = f"what is accepted of '{one.metric}'"
     if not one.reason.strip():
         raise ComparisonError(f"{path}: {where} has no reason. Write down who accepted it, and why.")
-    if _DATE.fullmatch(one.until) is None and _version(one.until) is None:
+    if _DATE.fullmatch(one.until) is None and numbers_of(one.until) is None:
         raise ComparisonError(
             f"{path}: {where} ends at '{one.until}', which is neither a version nor a date. Write until = \"10.7\" or until = 2026-12-31."
         )
@@ -277,17 +277,6 @@ def _spread(path: Path, what: str, value: str | float) -> float:
             f"{path}: {what} is '{value}', but runs of one build always differ. Write \"3 %\", or leave it out."
         )
     return found
-
-
-def _version(text: str) -> tuple[int, ...] | None:
-    """The numbers that a version begins with, without zeros at their end; None where it begins with none."""
-    found = _VERSION.match(text.strip())
-    if found is None:
-        return None
-    numbers = [int(one) for one in found[1].split(".")]
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)
 
 
 def _with_dates_as_text(value: Any) -> Any:

@@ -17,7 +17,7 @@ from slotmark.whole_files import written_whole
 
 SCHEMA = 1
 
-_MAKE = "Make one with `slotmark spread`."
+MAKE_TABLE = "Make one with `slotmark spread`."
 _Share = Annotated[float, msgspec.Meta(gt=0)]
 
 
@@ -119,11 +119,11 @@ def read_spread_table(file: Path) -> SpreadTable:
     try:
         found = msgspec.convert(read_toml(file), SpreadTable)
     except OSError as error:
-        raise ComparisonError(f"{file}: can't be read ({error.strerror}). {_MAKE}") from error
+        raise ComparisonError(f"{file}: can't be read ({error.strerror}). {MAKE_TABLE}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise ComparisonError(f"{file}: no table of how much runs differ ({error}). {_MAKE}") from error
+        raise ComparisonError(f"{file}: no table of how much runs differ ({error}). {MAKE_TABLE}") from error
     if found.schema != SCHEMA:
-        raise ComparisonError(f"{file}: schema {found.schema}, this slotmark reads {SCHEMA}. {_MAKE}")
+        raise ComparisonError(f"{file}: schema {found.schema}, this slotmark reads {SCHEMA}. {MAKE_TABLE}")
     known = {metric.id: metric for metric in catalogue(found.bench).metrics}
     seen: set[tuple[str, str]] = set()
     for one in found.metric:
@@ -133,10 +133,10 @@ def read_spread_table(file: Path) -> SpreadTable:
         for what, theirs, ours in (("unit", one.unit, metric.unit), ("scale", one.scale, metric.run_scale)):
             if theirs != ours:
                 raise ComparisonError(
-                    f"{file}: the {what} of '{one.id}' is '{theirs}', but here it is '{ours}'. {_MAKE}"
+                    f"{file}: the {what} of '{one.id}' is '{theirs}', but here it is '{ours}'. {MAKE_TABLE}"
                 )
         if not all(map(math.isfinite, (one.sd, one.within, one.degrees, one.low, one.high))):
-            raise ComparisonError(f"{file}: a figure of '{one.id}' is no number. {_MAKE}")
+            raise ComparisonError(f"{file}: a figure of '{one.id}' is no number. {MAKE_TABLE}")
         if (one.id, one.part) in seen:
             raise ComparisonError(f"{file}: '{one.id}' is there twice. Leave one out.")
         seen.add((one.id, one.part))
@@ -155,8 +155,8 @@ def refuse_simulated(given: Path, manifests: Iterable[Manifest]) -> None:
 def refuse_other_runs(table: SpreadTable, file: Path, manifests: Iterable[Manifest]) -> None:
     """Raises ComparisonError where runs aren't of the bench, the work and the cluster or machine that a table is of."""
     for manifest in manifests:
-        if (why := _unlike(table, manifest)) is not None:
-            raise ComparisonError(f"{file}: {why}. {_MAKE}")
+        if (why := unlike(table, manifest)) is not None:
+            raise ComparisonError(f"{file}: {why}. {MAKE_TABLE}")
 
 
 def shipped_table(manifests: Sequence[Manifest]) -> SpreadTable | None:
@@ -173,7 +173,7 @@ def shipped_table(manifests: Sequence[Manifest]) -> SpreadTable | None:
         if all(
             one.origin in ("measured", "imported", "published")
             and one.machine is None
-            and _unlike(table, one) is None
+            and unlike(table, one) is None
             and (table.workload.keys() if one.origin != "published" else published) <= one.workload.keys()
             for one in manifests
         ):
@@ -181,7 +181,7 @@ def shipped_table(manifests: Sequence[Manifest]) -> SpreadTable | None:
     return None
 
 
-def _unlike(table: SpreadTable, manifest: Manifest) -> str | None:
+def unlike(table: SpreadTable, manifest: Manifest) -> str | None:
     """Returns why a table isn't of the cluster and work of a run; None where nothing shows that."""
     setup = catalogue(table.bench).setup
     if table.bench not in (manifest.bench, catalogue(manifest.bench).like):

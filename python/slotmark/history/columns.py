@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from slotmark.compare.prior import MOST_DEGREES
-from slotmark.compare.spread_table import SpreadTable, shipped_table
-from slotmark.errors import RunError, StoreError
+from slotmark.compare.spread_table import MAKE_TABLE, SpreadTable, shipped_table, unlike
+from slotmark.errors import ComparisonError, RunError, StoreError
 from slotmark.history.decisions import Decisions
 from slotmark.history.series import Group
 from slotmark.history.store import Store
-from slotmark.metrics import Metric, catalogue
+from slotmark.metrics import Metric
+from slotmark.run import Manifest
 from slotmark.statistics.between_runs import RunMean, Scale, Spread
 from slotmark.statistics.few_points import few_points
 
@@ -87,13 +88,14 @@ class Read:
     Args:
         store: The store.
         decisions: What readers decided.
-        table: How much runs of one build differ; None for the table that comes with slotmark for the runs' cluster, if there is one.
+        table: How much runs of one build differ, for those of its work and machine; for others, and with None, the table that comes with slotmark for the runs' cluster counts, if there is one.
     """
 
     def __init__(self, store: Store, decisions: Decisions, table: SpreadTable | None = None) -> None:
         self.store = store
         self._given = table
         self._tables: dict[Group, SpreadTable | None] = {}
+        self._unlike: dict[Group, str] = {}
         self.decisions = decisions
         found = store.table()
         self._runs = found.drop_columns(["estimates"]).to_pylist()
@@ -111,27 +113,32 @@ class Read:
                 group = Group(*(str(row[name]) for name in ("bench", "target", "workload", "machine")))
                 self.groups.setdefault(group, []).append(number)
 
-    @cached_property
-    def versions(self) -> set[str]:
-        """All versions that there are."""
-        return {str(row["version"]) for row in self._runs}
-
     def table_of(self, group: Group) -> SpreadTable | None:
-        """The table of how much runs of a group differ: the one that was given, if it is of that bench, else the one that comes with slotmark."""
+        """The table of how much runs of a group differ: the one that was given, if it is of their work and machine, else the one that comes with slotmark."""
         if group not in self._tables:
-            given = self._given
-            like = (group.bench, catalogue(group.bench).like)
-            self._tables[group] = given if given and given.bench in like else self._shipped(group)
+            ends, given = self._ends(group), self._given
+            if given and ends:
+                self._unlike[group] = next(filter(None, (unlike(given, one) for one in ends)), "")
+            used = self._unlike.get(group) == ""
+            self._tables[group] = given if used else shipped_table(ends) if ends else None
         return self._tables[group]
 
-    def _shipped(self, group: Group) -> SpreadTable | None:
-        """The table that comes with slotmark for the first and the last run of a group; None where these are no longer in the store."""
+    def refuse_unused_table(self) -> None:
+        """Raises ComparisonError where the table that was given is of none of the groups that were asked for."""
+        if self._given and self._tables and all(self._unlike.get(group) != "" for group in self._tables):
+            why = next(iter(self._unlike.values()), "the manifests of its runs are no longer there")
+            raise ComparisonError(
+                f"{self.store.place}: no series is of the table's work and machine ({why}). {MAKE_TABLE}"
+            )
+
+    def _ends(self, group: Group) -> list[Manifest] | None:
+        """The manifests of the first and the last run of a group; None where these are no longer in the store."""
         numbers = self.groups[group]
         try:
             ends = [*self.store.opened([str(self._runs[number]["run"]) for number in {numbers[0], numbers[-1]}])]
         except RunError:
             return None
-        return shipped_table([run.manifest for run in ends])
+        return [run.manifest for run in ends]
 
     def estimates(self, group: Group, metrics: Sequence[Metric]) -> Estimates:
         """The estimates of the runs of a group in some metrics.

@@ -2,7 +2,7 @@
 
 import datetime
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +13,7 @@ from slotmark.errors import ArgumentError, StoreError
 from slotmark.history.store import Store
 from slotmark.places import Url
 from slotmark.texts import MOST_TOML_BYTES, parsed_toml, toml_text, toml_value
+from slotmark.versions import numbers_of
 from slotmark.whole_files import written_whole
 
 FILE = "decisions.toml"
@@ -31,7 +32,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         reason: Why.
         who: Who decided it; empty where that isn't known.
         when: The day, as 2026-11-26.
-        until: The day, or the version, from which on it is open again; empty for never.
+        until: The day, or the version of the change's series, from which on it is open again; empty for never. A version without numbers counts by its text.
     """
 
     change: _Name
@@ -40,14 +41,16 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     when: str = ""
     until: str = ""
 
-    def holds(self, today: datetime.date, versions: set[str]) -> bool:
-        """Returns whether it is in force, on a day and with these versions there."""
+    def holds(self, today: datetime.date, versions: Collection[str]) -> bool:
+        """Returns whether it is in force, on a day and with these versions there: none of them is that version or a later one."""
         if not self.until:
             return True
         try:
             return today < datetime.date.fromisoformat(self.until)
         except ValueError:
-            return self.until not in versions
+            end = numbers_of(self.until)
+            later = [one for one in map(numbers_of, versions) if one is not None and end is not None and one >= end]
+            return not later and self.until not in versions
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

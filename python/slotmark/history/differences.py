@@ -8,6 +8,7 @@ import numpy as np
 from slotmark.compare.margins import margin_of
 from slotmark.compare.verdict import Judgement, judge
 from slotmark.history.columns import Column, Estimates
+from slotmark.history.results import FoundChange
 from slotmark.metrics import Metric
 from slotmark.statistics.between_runs import RunMean, Spread, combined, pooled_levels
 from slotmark.statistics.interval import Interval
@@ -40,23 +41,29 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     judgement: Judgement | None
 
 
-def spread_of(estimates: Estimates, column: Column, starts: Sequence[str]) -> Spread | None:
+def spread_of(estimates: Estimates, column: Column, changes: Sequence[FoundChange]) -> Spread | None:
     """The spread of runs of one build in a series: by versions with several runs and by what was known before, else by the runs between its changes; None where nothing tells.
+
+    Sure changes are no part of it: runs of one version before and after a step differ by more than chance, and those of a drift are of no level.
 
     Args:
         estimates: The runs.
         column: The series.
-        starts: Digests of the runs that its sure changes begin with.
+        changes: Its changes.
     """
-    there = np.flatnonzero(~np.isnan(column.levels))
-    levels, within = column.levels[there], column.variances[there]
+    places = {str(row["run"]): place for place, row in enumerate(estimates.rows)}
+    spells, drifting = np.zeros(len(places), np.int64), np.zeros(len(places), bool)
+    for one in changes:
+        if one.state == "sure":
+            spells[places[one.run] :] += 1
+            drifting[places[one.run] : places[one.reached]] = True
+    there = np.flatnonzero(~np.isnan(column.levels) & ~drifting)
     if not there.size:
         return column.spread
-    repeated = pooled_levels(levels, within, estimates.version_numbers[there])
-    between = None
-    if not (repeated or column.spread):
-        begins = np.isin(np.array([estimates.rows[place]["run"] for place in there]), list(starts))
-        between = pooled_levels(levels, within, np.cumsum(begins))
+    levels, within, spell = column.levels[there], column.variances[there], spells[there]
+    of_build = estimates.version_numbers[there] * (len(changes) + 1) + spell
+    repeated = pooled_levels(levels, within, of_build)
+    between = None if repeated or column.spread else pooled_levels(levels, within, spell)
     return combined(repeated, column.spread) or between
 
 

@@ -46,9 +46,9 @@ def found_changes(
         spreads = [one.spread for one in columns]
         found = changes(levels, variances, rules, known=estimates.known, weights=weights, spreads=spreads)
         every = [(one, one.state) for one in found]
-    starts: dict[int, list[int]] = {}
+    of_series: dict[int, list[Change]] = {}
     for change, _ in every:
-        starts.setdefault(change.series, []).append(change.first)
+        of_series.setdefault(change.series, []).append(change)
     return [
         _described(
             read,
@@ -57,7 +57,7 @@ def found_changes(
             keys[change.series],
             change,
             state,
-            sorted(starts[change.series]),
+            of_series[change.series],
         )
         for change, state in every
     ]
@@ -84,11 +84,12 @@ def _described(
     key: tuple[str, str],
     change: Change,
     state: State,
-    starts: Sequence[int],
+    of_series: Sequence[Change],
 ) -> FoundChange:
     column, rows = estimates.columns[key], estimates.rows
-    previous = max((one for one in starts if one < change.first), default=0)
-    following = min((one for one in starts if one > change.last), default=len(rows))
+    # Runs of a drift, before its last step, are of no level.
+    previous = max((one.last for one in of_series if one.first < change.first), default=0)
+    following = min((one.first for one in of_series if one.first > change.last), default=len(rows))
     ours = column.mean_of(range(previous, change.first))
     theirs = column.mean_of(range(change.last, following))
     spread = combined(pooled([ours, theirs]), column.spread)
@@ -100,7 +101,7 @@ def _described(
     least = max(metric.least, metric.margin * abs(base))
     identity = hashlib.sha256(repr((estimates.group, key, row["run"])).encode()).hexdigest()[:8]
     accepted = next((one for one in read.decisions.accepted if one.change == identity), None)
-    holds = accepted is not None and accepted.holds(datetime.datetime.now(datetime.UTC).date(), read.versions)
+    holds = accepted is not None and accepted.holds(datetime.datetime.now(datetime.UTC).date(), estimates.versions)
     return FoundChange(
         id=identity,
         group=estimates.group,
@@ -109,6 +110,7 @@ def _described(
         kind=change.kind,
         state=state,
         run=str(row["run"]),
+        reached=str(rows[change.last]["run"]),
         name=str(row["name"]),
         version=str(row["version"]),
         version_before=str(rows[beside[-1]]["version"]) if beside else "",

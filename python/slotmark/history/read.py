@@ -50,6 +50,7 @@ def history_of(
 
     Raises:
         ArgumentError: No run of the store has such a metric, or several benches do.
+        ComparisonError: The table is of no runs of the store.
         StoreError: The store is damaged.
     """
     read = Read(store, decisions, table)
@@ -69,6 +70,7 @@ def history_of(
     for group in sorted(read.groups):
         if group.bench == having[0]:
             found += _series(read, group, metric, rules or Rules(), method)
+    read.refuse_unused_table()
     return History(store=str(store.place), bench=having[0], metric=metric_id, series=found, left_out=read.left_out)
 
 
@@ -98,6 +100,7 @@ def changes_of(
         progress: Called with how many runs are done, of how many, and of what; may raise to stop.
 
     Raises:
+        ComparisonError: The table is of no runs of the store.
         StoreError: The store is damaged.
         RunError: A bench of its runs is unknown.
     """
@@ -115,6 +118,7 @@ def changes_of(
         found += found_changes(read, estimates, metrics, rules or Rules(), method)
         series += len(estimates.columns)
         runs += len(estimates.rows)
+    read.refuse_unused_table()
     found = [one for one in found if since_ns is None or one.known_ns >= since_ns]
     found.sort(key=lambda one: (-one.known_ns, -one.at_ns, one.group, one.metric, one.part))
     return Changes(
@@ -164,7 +168,7 @@ def _series(read: Read, group: Group, metric: Metric, rules: Rules, method: Meth
 
 def _versions(estimates: Estimates, column: Column, found: Sequence[FoundChange]) -> list[VersionLine]:
     """A line per version, in the order of their first runs."""
-    spread = spread_of(estimates, column, [one.run for one in found if one.state == "sure"])
+    spread = spread_of(estimates, column, found)
     by_version = {
         version: there
         for version, places in estimates.versions.items()

@@ -45,7 +45,8 @@ class FoundChange(msgspec.Struct, frozen=True, kw_only=True):
         part: Which of its samples.
         kind: A step, or a drift.
         state: How sure it is.
-        run: The digest of the first run of the new level.
+        run: The digest of the first run of the new level; of a drift that of the first run off the level before.
+        reached: The digest of the first run at the level where a drift ends; of a step as ``run``.
         name: That run's id.
         version: That run's version.
         version_before: The version of the run before it.
@@ -71,6 +72,7 @@ class FoundChange(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     state: State
     run: str
+    reached: str
     name: str
     version: str
     version_before: str

@@ -185,8 +185,7 @@ def gathered(store: Store, decisions: Decisions, progress: Progress) -> Gathered
             own = sorted(
                 (one for one in changes if (one.metric, one.part) == (metric, part)), key=lambda one: one.at_ns
             )
-            starts = [one.run for one in own if one.state == "sure"]
-            spread = spreads[metric, part] = spread_of(estimates, column, starts)
+            spread = spreads[metric, part] = spread_of(estimates, column, own)
             page.series.append(Series(estimates, column, own, spread and reach_of_pair(spread)))
         versions.append(Versions(work, metrics, estimates, spreads))
         runs.update((str(row["run"]), row) for row in estimates.rows)

@@ -4,8 +4,17 @@ import msgspec
 import numpy as np
 import pytest
 
+from slotmark.statistics.between_runs import RunMean, Spread
 from slotmark.statistics.dependence import LEAST_EFFECTIVE
-from slotmark.statistics.mean_difference import LOPSIDED, MeanDifference, Units, by_unit, mean_difference
+from slotmark.statistics.interval import Interval
+from slotmark.statistics.mean_difference import (
+    LOPSIDED,
+    MeanDifference,
+    Units,
+    by_unit,
+    difference_of_runs,
+    mean_difference,
+)
 from tests.compare.planted_courses import COURSES, hosts_again, levels_of_hosts, log_normal, use_of_hosts
 
 
@@ -52,6 +61,14 @@ def test_swapping_sides_turns_the_sign() -> None:
 def test_equal_runs_differ_by_nothing() -> None:
     found = compared(run(np.ones(30)), run(np.ones(40)))
     assert (found.delta.low, found.delta.high, found.p) == (0, 0, 1)
+
+
+def test_equal_levels_of_unlike_numbers_of_runs_differ_by_nothing() -> None:
+    for level in np.random.default_rng(8).normal(size=400):
+        few, many = ([RunMean(float(level))] * count for count in (3, 20))
+        for spread in (None, Spread(0.0, 5.0)):
+            found = difference_of_runs(few, many, spread, confidence=0.95, scale="identity")
+            assert (found.delta, found.p) == (Interval(0.0, 0.0, 0.0), 1.0)
 
 
 def test_one_block_tells_nothing_of_chance() -> None:

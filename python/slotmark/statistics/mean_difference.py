@@ -16,7 +16,7 @@ from slotmark.statistics.between_runs import RunMean, Scale, Spread
 from slotmark.statistics.dependence import LongRun, independent, long_run
 from slotmark.statistics.drift import drift
 from slotmark.statistics.interval import Interval
-from slotmark.statistics.student import satterthwaite, student
+from slotmark.statistics.student import rounding_of, satterthwaite, student
 from slotmark.statistics.welch import Between, between
 
 LEAST_SHARED = 0.9
@@ -218,11 +218,12 @@ def over_levels(
         at_any_look: Whether pairs come one by one and the result is looked at meanwhile: interval and p-value then hold at all looks together.
     """
     apart = theirs - ours
-    error = float(apart.std(ddof=1) / np.sqrt(apart.size))
+    estimate, error = float(apart.mean()), float(apart.std(ddof=1) / np.sqrt(apart.size))
+    estimate, error = _beyond_rounding(estimate, error, ours, theirs)
     found = (
-        anytime(float(apart.mean()), error, apart.size, confidence)
+        anytime(estimate, error, apart.size, confidence)
         if at_any_look
-        else student(float(apart.mean()), error, apart.size - 1, confidence)
+        else student(estimate, error, apart.size - 1, confidence)
     )
     base = from_scale(float(ours.mean()), scale)
     delta, bounds = (_in_the_unit(one, base, scale) for one in (found.interval, found.bounds))
@@ -250,11 +251,20 @@ def difference_of_runs(
         if ours.size != theirs.size and min(ours.size, theirs.size) > 1:
             # The smaller side's own spread counts where it is larger than what all have in common.
             chance = max(chance, between([ours, theirs]), key=lambda one: one.variance)
-    found = student(float(theirs.mean() - ours.mean()), float(np.sqrt(chance.variance)), chance.degrees, confidence)
+    estimate, error = _beyond_rounding(
+        float(theirs.mean() - ours.mean()), float(np.sqrt(chance.variance)), ours, theirs
+    )
+    found = student(estimate, error, chance.degrees, confidence)
     base = from_scale(float(ours.mean()), scale)
     delta, bounds = (_in_the_unit(one, base, scale) for one in (found.interval, found.bounds))
     effective = float(ours.size), float(theirs.size)
     return MeanDifference(delta, bounds, found.p, "runs", effective, degrees=degrees, scale=scale, base=base)
+
+
+def _beyond_rounding(estimate: float, error: float, ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
+    """A difference of means and its error, each 0 where it is of rounding alone: of equal levels their number decides the last digits of a mean."""
+    least = rounding_of(np.concatenate([ours, theirs]))
+    return estimate if abs(estimate) > least else 0.0, error if error > least else 0.0
 
 
 def chance_of_runs(sides: Sequence[Sequence[RunMean]], spread: Spread) -> Between:

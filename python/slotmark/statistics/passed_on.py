@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import scipy
 
-from slotmark.statistics.student import student
+from slotmark.statistics.student import rounding_of, student
 from slotmark.statistics.swapped import LEAST_DEGREES, Swapped
 
 UNKNOWN = -1
@@ -88,7 +88,7 @@ def swapped_on_the_way(rounds: Sequence[PassedOn], confidence: float) -> Swapped
     fitted = float(seen**2 @ weights) + float(sums.right[levels:] @ beside @ sums.right[levels:])
     left_over = sums.freedom - weights.size - int(np.linalg.matrix_rank(sums.left[levels:, levels:], hermitian=True))
     values = np.concatenate([one.values for one in rounds])
-    rounding = 1e-12 * max(float(np.abs(values).max()), 1e-300)
+    rounding = rounding_of(values)
     noise = max((sums.squares - fitted) / left_over, 0.0) if left_over > 0 else 0.0
     own = noise / weights + rounding**2
     shares = 1 / (own + _deviations(seen, x, own))

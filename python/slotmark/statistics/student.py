@@ -36,6 +36,11 @@ def student(estimate: float, error: float, degrees: float, confidence: float) ->
     return Student(interval, bounds, two_sided_p(estimate, error, degrees))
 
 
+def rounding_of(values: np.ndarray) -> float:
+    """The size below which an effect or an error that is computed from values differs from 0 by the rounding of floating-point numbers alone."""
+    return 1e-12 * max(float(np.abs(values).max()), 1e-300)
+
+
 def two_sided_p(estimate: float, error: float, degrees: float) -> float:
     """The p-value of :func:`student`."""
     if error == 0:

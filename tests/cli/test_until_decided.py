@@ -47,18 +47,18 @@ def test_a_session_of_simulated_rounds_ends_undecided_and_goes_on(policy: Path, 
     assert first.stdout.splitlines()[-1].startswith(
         "RUN AGAIN b/round-1 (simulated): no verdict on Slot start to announced"
     )
-    assert "needs about 3 more paired rounds per side" in first.stdout.splitlines()[-1]
+    assert "needs about 4 more paired rounds per side" in first.stdout.splitlines()[-1]
     assert "ended by --rounds-at-most 1; --resume goes on" in first.stderr
     assert (out / FILE).is_file()
 
     second = until(*asked, "--rounds-at-most", "2", "--resume")
     assert second.returncode == 3, second.stderr
-    assert "needs about 2 more paired rounds per side" in second.stdout.splitlines()[-1]
+    assert "needs about 3 more paired rounds per side" in second.stdout.splitlines()[-1]
     assert "resumed after round 1" in second.stderr
     assert [open_run(out / side / "round-2").manifest.round for side in "ab"] == [2, 2]
     report = json.loads((out / "report.json").read_text(encoding="utf-8"))
     assert report["confidence"] == 0.99
-    assert {"type": "looks", "first": 4, "prior": 2.0} in report["details"]
+    assert {"type": "looks", "first": 5, "prior": 2.0} in report["details"]
     assert "confidence sequence" in (out / "report.md").read_text(encoding="utf-8")
 
 

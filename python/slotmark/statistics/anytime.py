@@ -16,7 +16,7 @@ from slotmark.statistics.student import Student, student
 PRIOR = 2.0
 """The variance of the prior, in variances of a difference. Of what was tried (benchmarks/statistics/looks.py), 1 to 8 differ little in how soon they decide."""
 
-FIRST_LOOK = 4
+FIRST_LOOK = 5
 """The number of differences from which on intervals that decide have ends."""
 
 

@@ -74,8 +74,8 @@ DESIGNS = {
 
 
 AT_ANY_LOOK = (
-    "Rounds were made until they decided, and looked at after each from the fourth on. Intervals and p-values are those of a confidence sequence, by Student's t with a normal prior: "
-    "they hold at all looks together, whenever one stops. What isn't there in four rounds on both sides has no verdict. "
+    f"Rounds were made until they decided, and looked at after each from round {FIRST_LOOK} on. Intervals and p-values are those of a confidence sequence, by Student's t with a normal prior: "
+    "they hold at all looks together, whenever one stops. What isn't there in so many rounds on both sides has no verdict. "
 )
 """The words for comparisons of rounds that come one by one."""
 

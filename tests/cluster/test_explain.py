@@ -97,6 +97,20 @@ def test_paths_lead_from_the_forger_to_the_host_and_go_where_the_block_was_first
         assert all(first[block, to] == sender for sender, to in ends)
 
 
+def test_of_one_run_and_several_a_step_differs_where_it_is_beyond_what_the_several_differ_by(tmp_path: Path) -> None:
+    """Ledger ticks differ by 6 ms from run to run, which all blocks of a run share."""
+    ticks = (14, 18, 21, 25, 30, 34, 120)
+    *usual, other, slower = [
+        simulated(tmp_path, str(ms), f"ledger_tick.mean={ms}ms", seed=seed) for seed, ms in enumerate(ticks, start=30)
+    ]
+    for sides in (([other], usual), (usual, [other])):
+        steps = explain(*sides, filters=[]).explained[0].steps
+        (ticking,) = (one for one in steps if one.name == "ledger tick")
+        assert ticking.p_adjusted > 0.05
+    (adoption, *_) = explain(usual, [slower], filters=[]).explained
+    assert adoption.first == "ledger tick"
+
+
 def test_a_comparison_without_room_for_causes_has_all_its_figures_and_says_so(
     usual: Run, slower: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,7 +34,7 @@ def test_damage_in_the_middle_of_a_packed_log_is_refused_unless_it_is_accepted(p
     middle = len(whole) // 2
     del whole[middle : middle + 5_000]
     path.write_bytes(whole)
-    with pytest.raises(LogError, match=r"1 packed files are damaged.*stdout.*--accept-damaged"):
+    with pytest.raises(LogError, match=r"1 damaged packed file: .*stdout.*--accept-damaged"):
         ingested(logs, tmp_path / "run", max_rejected=0.5)
     assert not (tmp_path / "run").exists()
     run, facts = ingested(logs, tmp_path / "run", max_rejected=0.5, accept_damaged=True)
@@ -59,7 +59,7 @@ def test_damage_at_the_beginning_of_a_packed_log_counts_as_any_other(packing: st
     spoilt = bytearray(path.read_bytes())
     spoilt[at : at + 40] = bytes(40)
     path.write_bytes(spoilt)
-    with pytest.raises(LogError, match=r"1 packed files are damaged.*stdout.*--accept-damaged"):
+    with pytest.raises(LogError, match=r"1 damaged packed file: .*stdout.*--accept-damaged"):
         ingested(logs, tmp_path / "run", max_rejected=0.5)
     assert not (tmp_path / "run").exists()
     _, facts = ingested(logs, tmp_path / "run", max_rejected=0.5, accept_damaged=True)

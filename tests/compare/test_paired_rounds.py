@@ -163,6 +163,30 @@ def test_a_round_in_which_a_node_died_is_left_out_with_its_pair(
     assert "Round 3 is not compared" in html(comparison_document(comparison))
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_third_side_of_another_session_or_of_none_changes_no_round_of_the_others(
+    session: Callable[[str, int], Run], tmp_path: Path, number: int
+) -> None:
+    others = []
+    for place in (1, 2, 3):
+        profile = load_profile("value-only-10.5", SMALL)
+        made, _ = simulate_direct(profile, 40 + place, tmp_path / f"other-{place}", lambda _done, _total: None)
+        run = of_session(made, place * number, "other")
+        name = "tuesday" if number else f"alone-{place}"
+        others.append(Run(run.path, msgspec.structs.replace(run.manifest, session=name)))
+    died = catalogue("cluster").warning("node_died", "node-2", words="out of memory")
+    third = session("new", 3)
+    broken = Run(third.path, msgspec.structs.replace(third.manifest, warnings=[died]))
+    ours = [session("old", place) for place in (1, 2, 3, 4)]
+    theirs = [session("new", 4), session("new", 2), broken, session("new", 1)]
+    alone, beside = compare([ours, theirs]), compare([ours, theirs, others])
+    assert [len(side.manifests) for side in beside.sides] == [3, 3, 3]
+    assert ticked(beside).delta == ticked(alone).delta
+    assert {one.kind for one in beside.warnings} >= {"round_left_out"}
+    with pytest.raises(ComparisonError, match="1 of 3 rounds can be compared"):
+        compare([ours[:2], [session("new", 1), broken], others])
+
+
 def test_rounds_that_cannot_be_paired_are_refused_in_a_line(session: Callable[[str, int], Run]) -> None:
     other = session("new", 2)
     twice = Run(other.path, msgspec.structs.replace(other.manifest, parameters={**other.manifest.parameters, ROUND: 1}))

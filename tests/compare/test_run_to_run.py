@@ -21,7 +21,7 @@ from slotmark.history import Labels, make_store
 from slotmark.history.decisions import Decisions, LeftOut
 from slotmark.history.earlier import runs_like
 from slotmark.metrics import catalogue, register
-from slotmark.run import Run, open_run, open_runs
+from slotmark.run import Run, SourceFile, open_run, open_runs
 from slotmark.verdict import Conditional
 from tests.compare.planted_runs import BENCH, FOLDER, Plant, levels, manifest_of, values_of, write_runs
 
@@ -176,11 +176,34 @@ def test_a_run_that_was_copied_counts_once_whatever_it_is_called(tmp_path: Path)
     for refused in (
         lambda: spread([[first, second, copy]], "x"),
         lambda: compare([[first, copy], [second]]),
+        lambda: compare([[first], [copy]]),
+        lambda: compare([[first], [second], [copy]]),
     ):
         with pytest.raises(ComparisonError, match="a-0 and again have the same tables to the last byte"):
             refused()
     with pytest.raises(ComparisonError, match="no build has two runs"):
         spread([[first], [second]], "x")
+
+
+def test_simulated_runs_of_two_sides_may_be_equal_but_show_once_how_much_runs_differ(tmp_path: Path) -> None:
+    sides = [[], []]
+    for one in runs(tmp_path, "a", 3):
+        shutil.copytree(one.path, tmp_path / "b" / one.path.name)
+        for side, place in zip(sides, (one.path, tmp_path / "b" / one.path.name), strict=True):
+            side.append(
+                Run(
+                    place,
+                    msgspec.structs.replace(one.manifest, id=place.parent.name + one.manifest.id, origin="simulated"),
+                )
+            )
+    found = [one for row in compare(sides).rows if (one := row.differences[0])]
+    assert [one.delta.estimate for one in found if one.delta] == [0.0] * 8
+    for refused in (
+        lambda: spread(sides, "x"),
+        lambda: compare([sides[0], [*sides[1], Run(tmp_path / "c", sides[1][0].manifest)]]),
+    ):
+        with pytest.raises(ComparisonError, match="have the same tables to the last byte"):
+            refused()
 
 
 def test_the_shipped_table_is_used_for_runs_of_that_cluster_alone() -> None:
@@ -260,6 +283,25 @@ def test_earlier_runs_of_that_cluster_and_work_tell_the_spread(store: Path, tmp_
     plans = [plan([sides[0]], run_to_run=given) for given in (store, table)]
     assert plans[0].decision == plans[1].decision
     assert [one.kind for one in plans[0].warnings] == ["earlier_runs_left_out"]
+
+
+def test_logs_that_were_ingested_twice_are_one_earlier_run(store: Path, tmp_path: Path) -> None:
+    """Another filter, or another slotmark, makes other tables of one recording."""
+    sides = [runs(tmp_path, build, 1, seed=seed) for build, seed in (("old", 31), ("new", 32))]
+    before = compare(sides, run_to_run=store)
+    log = [SourceFile(path="node-0.log", bytes=9, digest="blake3:00")]
+    for run in (open_run(store / "a-0"), *runs(store, "a-again", 1, seed=77)):
+        rewritten(run, sources=log, target=open_run(store / "a-0").manifest.target)
+    here = [SourceFile(path="node-0.log", bytes=9, digest="blake3:01")]
+    for run in (sides[0][0], *runs(store, "bb-again", 1, seed=78)):
+        rewritten(run, sources=here, target=open_run(store / "bb-0").manifest.target)
+    sides[0] = [open_run(sides[0][0].path)]
+    after = compare(sides, run_to_run=store)
+    ratios = [[one.ratio for row in found.rows if (one := row.differences[0])] for found in (before, after)]
+    assert ratios[0] == ratios[1]
+    (warning,) = (one for one in after.warnings if one.kind == "earlier_runs_left_out")
+    assert "there twice: a-again-0" in warning.text
+    assert "compared here: bb-again-0" in warning.text
 
 
 def test_a_folder_whose_runs_dont_tell_is_refused_in_a_line(store: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from slotmark.compare.stage_cells import Observed, cells_of, groups_of, observed
 from slotmark.compare.worst_samples import steps_of, worst_samples
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Changed, Metric, Split, side_by_side
+from slotmark.statistics.between_runs import pooled
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import Units, Work, mean_difference
 from slotmark.statistics.rank_tests import holm
@@ -168,7 +169,11 @@ def _split(
 def _compared(sides: Sequence[Sequence[_Steps]], name: str | None, confidence: float) -> _Compared:
     """One step of both sides, each run with two samples or more; all steps together without a name."""
     ours, theirs = (_units(of_side, name) for of_side in sides)
-    found = mean_difference(ours, theirs, confidence=confidence)
+    # Beside a single run the other side's runs show how much runs differ; without them chance would be that of its blocks.
+    spread = (
+        pooled([[run.on("identity") for run in side] for side in (ours, theirs)]) if min(map(len, sides)) == 1 else None
+    )
+    found = mean_difference(ours, theirs, confidence=confidence, spread=spread)
     assert found is not None
     return _Compared(found.mean_of(ours), found.mean_of(theirs), found.delta, found.p)
 

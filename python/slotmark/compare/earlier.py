@@ -104,14 +104,16 @@ def earlier_runs(
     """
     kept: list[Run] = []
     left_out: dict[str, list[str]] = {}
-    contents = {run.manifest.content: "compared here" for run in compared}
+    known = {digest: "compared here" for run in compared for digest in _digests(run)}
     for run in earlier.runs:
-        why = contents.get(run.manifest.content) or next(_unlike(compared[0].manifest, run), "")
-        contents.setdefault(run.manifest.content, "there twice")
+        why = next((known[one] for one in _digests(run) if one in known), "") or next(
+            _unlike(compared[0].manifest, run), ""
+        )
         if why:
             left_out.setdefault(why, []).append(run.name)
         else:
             kept.append(run)
+            known |= dict.fromkeys(_digests(run), "there twice")
     setup = catalogue(compared[0].manifest.bench).setup
     place = setup.place if setup else "machine"
     reasons = "; ".join(f"{why}: {listed(few(names, NAMED))}" for why, names in left_out.items())
@@ -130,6 +132,11 @@ def earlier_runs(
         reasons = "; ".join(filter(None, (reasons, f"the only run of its build: {listed(few(single, NAMED))}")))
     table = spread(groups, f"earlier runs in {earlier.name}", filters=filters).table
     return table, [warnings.earlier_runs_left_out(earlier.name, reasons)] if reasons else []
+
+
+def _digests(run: Run) -> list[str]:
+    """Digests of which no other run has one: of its tables, and of the files that were recorded elsewhere."""
+    return [run.manifest.content, *run.manifest.recordings]
 
 
 def _unlike(ours: Manifest, run: Run) -> Iterator[str]:

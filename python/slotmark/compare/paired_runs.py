@@ -3,7 +3,7 @@
 What the day did to a round it did to both runs of it, and the same seed draws the same leaders.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -121,44 +121,83 @@ def take_turns(baseline: Side, candidate: Side) -> bool:
     return ours == theirs and len(ours) >= LEAST and all(number for _, number in ours)
 
 
-def whole_rounds(groups: Sequence[Sequence[Run]]) -> tuple[list[list[Run]], list[Warning]]:
-    """The runs of rounds that are whole on all sides, in one order, and a warning for each round that isn't.
+class _Shared(msgspec.Struct, frozen=True):
+    """Sides that took turns with each other, by their numbers, and the rounds that one of them or more has, two or more."""
 
-    All runs as they are where some are of no round, where no side has two, or where no round is there on all sides.
+    sides: list[int]
+    turns: list[Turn]
+
+
+def whole_rounds(groups: Sequence[Sequence[Run]]) -> tuple[list[list[Run]], list[Warning]]:
+    """The runs of rounds that are whole on all sides that took turns, in one order and before other runs, and a warning for each round that isn't.
+
+    All runs as they are where no two sides took turns, or where no side has two runs of the session.
 
     Args:
         groups: One per side.
 
     Raises:
-        ComparisonError: Two runs of one side are of one round, or no two rounds are whole, though all runs are of some.
+        ComparisonError: Two runs of one side are of one round, or no two rounds are whole, though the sides took turns.
     """
     sides = [{_turn(run.manifest): run for run in group} for group in groups]
-    every = sorted({turn for side in sides for turn in side})
-    shared = [turn for turn in every if all(turn in side for side in sides)]
-    if min(len(groups), max(map(len, groups))) < 2 or not shared or not all(number for _, number in every):
-        return [list(group) for group in groups], []
-    for group, side in zip(groups, sides, strict=True):
-        for run in group:
-            if (twin := side[_turn(run.manifest)]) is not run:
-                raise ComparisonError(
-                    f"{run.place} and {twin.place} are both of round {run.manifest.round}: a side has one run of a round. Leave one out."
-                )
-    left_out = {turn: why for turn in every if (why := _spoilt([side.get(turn) for side in sides]))}
-    whole = [turn for turn in every if turn not in left_out]
-    if len(whole) < LEAST:
-        raise ComparisonError(
-            f"{len(whole)} of {len(every)} rounds can be compared ({'; '.join(left_out.values())}), and fewer than {LEAST} don't show how much "
-            "they vary. Measure more rounds, or compare the two runs of one round alone."
-        )
-    absent = [
-        (name, number)
-        for name in dict.fromkeys(name for name, _ in every)
-        for number in range(1, max(number for other, number in every if other == name))
-        if (name, number) not in every
-    ]
-    left_out |= dict.fromkeys(absent, "no side has a run of it")
+    left_out: dict[Turn, str] = {}
+    whole: list[list[Turn]] = [[] for _ in groups]
+    for shared in _shared(sides):
+        of_sides = [sides[number] for number in shared.sides]
+        for number in shared.sides:
+            _refuse_one_round_twice(groups[number], shared.turns)
+        spoilt = {turn: why for turn in shared.turns if (why := _spoilt([side.get(turn) for side in of_sides]))}
+        kept = [turn for turn in shared.turns if turn not in spoilt]
+        if len(kept) < LEAST:
+            raise ComparisonError(
+                f"{len(kept)} of {len(shared.turns)} rounds can be compared ({'; '.join(spoilt.values())}), and fewer than {LEAST} don't show how much "
+                "they vary. Measure more rounds, or compare the two runs of one round alone."
+            )
+        left_out |= spoilt | dict.fromkeys(_absent(shared.turns), "no side has a run of it")
+        for number in shared.sides:
+            whole[number] += kept
     remarks = [warnings.round_left_out(number, why) for (_, number), why in sorted(left_out.items())]
-    return [[side[turn] for turn in whole] for side in sides], remarks
+    return [
+        [*(side[turn] for turn in turns), *(run for run in group if _turn(run.manifest) not in {*turns, *left_out})]
+        for group, side, turns in zip(groups, sides, whole, strict=True)
+    ], remarks
+
+
+def _shared(sides: Sequence[Mapping[Turn, Run]]) -> Iterator[_Shared]:
+    """All sides with all their rounds, where they have a round in common; else those of each session that have one in common."""
+    every = sorted({turn for side in sides for turn in side})
+    found = [_Shared(list(range(len(sides))), every)]
+    if not _in_common(sides, found[0]):
+        of_sessions = [[turn for turn in every if turn[0] == name] for name in dict.fromkeys(name for name, _ in every)]
+        found = [
+            _Shared([number for number, side in enumerate(sides) if not side.keys().isdisjoint(turns)], turns)
+            for turns in of_sessions
+        ]
+    for one in found:
+        several = max(len(sides[number].keys() & set(one.turns)) for number in one.sides) > 1
+        if len(one.sides) > 1 and several and _in_common(sides, one):
+            yield one
+
+
+def _in_common(sides: Sequence[Mapping[Turn, Run]], shared: _Shared) -> bool:
+    numbered = all(number for _, number in shared.turns)
+    return numbered and any(all(turn in sides[number] for number in shared.sides) for turn in shared.turns)
+
+
+def _refuse_one_round_twice(group: Sequence[Run], turns: Sequence[Turn]) -> None:
+    known: dict[Turn, Run] = {}
+    for run in group:
+        twin = known.setdefault(_turn(run.manifest), run)
+        if twin is not run and _turn(run.manifest) in turns:
+            raise ComparisonError(
+                f"{twin.place} and {run.place} are both of round {run.manifest.round}: a side has one run of a round. Leave one out."
+            )
+
+
+def _absent(turns: Sequence[Turn]) -> list[Turn]:
+    """Rounds of the same sessions, before their last, that no side has a run of."""
+    last = dict(turns)
+    return [(name, number) for name in last for number in range(1, last[name]) if (name, number) not in turns]
 
 
 def _turn(manifest: Manifest) -> Turn:

@@ -97,26 +97,29 @@ def _quoted(fact: str) -> str:
     return f"'{fact}'" if " " in fact else fact
 
 
-def refuse_unlike_runs(groups: Sequence[Sequence[Run]]) -> None:
-    """Raises ComparisonError where runs, a group per side, can't be put together: other work, other targets on one side, or one recording twice."""
+def refuse_unlike_runs(groups: Sequence[Sequence[Run]], *, simulated_twins: bool = True) -> None:
+    """Raises ComparisonError where runs, a group per side, can't be put together: other work, other targets on one side, or one recording twice.
+
+    Args:
+        groups: The runs of each side.
+        simulated_twins: Whether simulated runs of two sides may have the same tables: seeds that both have draw the same where nothing differs.
+    """
     named = iter(name_sides([[run] for group in groups for run in group]))
     sides = [[next(named) for _ in group] for group in groups]
     read: dict[str, str] = {}
-    for group in sides:
-        known: dict[str, str] = {}
+    known: dict[str, tuple[int, str]] = {}
+    for number, group in enumerate(sides):
         for side in group:
-            twin = known.setdefault(side.manifest.content, side.name)
-            if twin != side.name:
+            of_side, twin = known.get(side.manifest.content, (number, ""))
+            may_be = simulated_twins and of_side != number and side.manifest.origin == "simulated"
+            if twin and not may_be:
                 raise ComparisonError(
                     f"{twin} and {side.name} have the same tables to the last byte: they are one run, which must count once. Leave one out."
                 )
+            known[side.manifest.content] = number, side.name
             refuse_different_work(sides[0][0], side)
             _refuse_another_target(group[0], side)
-            files = (
-                {}
-                if side.manifest.shares_sources
-                else {file.identity: file.path for file in side.manifest.sources if file.bytes and file.identity}
-            )
+            files = side.manifest.recordings
             for digest, path in files.items():
                 if digest in read:
                     raise ComparisonError(

@@ -34,7 +34,7 @@ def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filt
         raise ComparisonError(
             "spread: no build has two runs, so nothing shows how much runs differ. Name A1,A2 for two runs of one build."
         )
-    refuse_unlike_runs(groups)
+    refuse_unlike_runs(groups, simulated_twins=False)
     sides = name_sides(groups)
     manifest = sides[0].manifest
     entries = catalogue(manifest.bench)

@@ -161,12 +161,14 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
         return [str(name) for name in names] if isinstance(names, list) and len(names) == 2 else []
 
     @property
-    def shares_sources(self) -> bool:
-        """Returns whether other runs may have its sources: runs that slotmark started share a chain, and a report's tables have several runs.
+    def recordings(self) -> dict[str, str]:
+        """The paths of the files that no other run may be made from, by their digests.
 
-        Else they are what was recorded elsewhere: a file is of one run.
+        None where other runs may have the same: runs that slotmark started share a chain, and a report's tables have several runs. Else they are what was recorded elsewhere: a file is of one run.
         """
-        return self.origin == "published" or (self.origin == "measured" and self.machine is not None)
+        if self.origin == "published" or (self.origin == "measured" and self.machine is not None):
+            return {}
+        return {file.identity: file.path for file in self.sources if file.bytes and file.identity}
 
     @property
     def content(self) -> str:

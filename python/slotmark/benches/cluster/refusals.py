@@ -13,6 +13,7 @@ from slotmark.benches.cluster.metadata import Genesis
 from slotmark.cleaning import one_line
 from slotmark.errors import LogError
 from slotmark.numbers import percent
+from slotmark.words import counted
 
 _SHOWN = 5
 
@@ -38,7 +39,7 @@ def refuse_damaged(ingested: Ingested) -> None:
         for one in ingested.damaged[:3]
     )
     raise LogError(
-        f"{len(ingested.damaged):,} packed files are damaged: what they gave may be wrong, and the rest is not read. The first: {first}. "
+        f"{counted(len(ingested.damaged), 'damaged packed file')}: what was read may be wrong, and the rest is missing. The first: {first}. "
         "Copy them again, or accept the loss with --accept-damaged."
     )
 

@@ -141,6 +141,11 @@ def quantity(value: float, unit: str) -> str:
     return f"{brief(scaled)} {shown}".strip()
 
 
+def signed_quantity(value: float, unit: str) -> str:
+    """A difference as :func:`quantity`, with its sign: ``+0.3 pp``, ``-12 ms``."""
+    return f"{'+' if value > 0 else ''}{quantity(value + 0.0, unit)}"
+
+
 def percent_change(value: float) -> str:
     """A ratio as a difference in percent, with its sign and without the unit: ``+3.2``, ``-0.45``; far ends of intervals as a bound."""
     share = 100 * (value - 1)

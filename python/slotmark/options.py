@@ -75,7 +75,13 @@ def words_of(request: msgspec.Struct) -> list[str]:
     return [*arguments, *options]
 
 
-SeedOption = Annotated[int, Option("Seed of the order within rounds.", least=0)]
+MOST_SEED = 2**63 - 1
+"""The largest seed: it and those after it fit in 64 bits everywhere."""
+
+MOST_REPEATS = 100_000
+"""The most simulations that one command is asked for."""
+
+SeedOption = Annotated[int, Option("Seed of the order within rounds.", least=0, most=MOST_SEED)]
 ResumeOption = Annotated[bool, Option("Continue the interrupted session in -o; its finished rounds are kept.")]
 
 

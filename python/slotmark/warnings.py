@@ -35,6 +35,7 @@ KINDS = (
     "runs_differ",
     "unexplained",
     "unmatched",
+    "unplanned",
 )
 """The kinds that are constructed here. A bench has more, by its catalogue."""
 
@@ -108,6 +109,15 @@ def runs_differ(what: str, values: Sequence[str]) -> Warning:
 def unmatched(what: str) -> Warning:
     """Something that only one of two runs has."""
     return Warning("unmatched", f"Only one of the two runs has {what}: it is not compared.")
+
+
+def unplanned(names: Sequence[str]) -> Warning:
+    """Decisive metrics of which runs don't show how much they vary, so that no number of runs is known to decide them."""
+    return Warning(
+        "unplanned",
+        f"{_some(names)}: decisive, and not in the plan: these runs don't record it, or too little to show how it varies, or its mean is 0. Comparisons of such runs may never "
+        "ship by it.",
+    )
 
 
 def round_left_out(number: int, why: str) -> Warning:

@@ -144,7 +144,10 @@ def write_runs(folder: Path, build: str, runs: Values) -> list[Run]:
     """Run folders of one build."""
     made = []
     for number, values in enumerate(runs):
-        columns = {metric.id: one for metric, one in zip(catalogue(BENCH).metrics, values, strict=True)}
+        columns = {
+            metric.id: pa.array(one, from_pandas=True)  # without a value where it is no number
+            for metric, one in zip(catalogue(BENCH).metrics, values, strict=True)
+        }
         name = f"{build}-{number}"
         with RunWriter(folder / name) as writer:
             writer.table("blocks", pa.table({"block_no": np.arange(BLOCKS), **columns}))

@@ -130,7 +130,7 @@ def test_the_columns_that_are_shown_agree_with_the_difference(tmp_path: Path) ->
     seen, off = 0, 0.0
     for table in mean_tables(comparison):
         assert table.notes
-        assert "Both columns are levels by the model" in table.notes[0]
+        assert "Both columns are the levels that the difference is between" in table.notes[0]
         for name, base, candidate, delta, share, *_ in table.rows:
             row = rows[name.text]
             ours, theirs = float(base.text), float(candidate.text)

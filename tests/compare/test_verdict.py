@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slotmark.compare.margins import limits
 from slotmark.compare.verdict import Judgement, judge, withstanding
 from slotmark.metrics.catalogue import Better
 from slotmark.numbers import change, change_with_span, percent, quantity, ratio_interval, signed_interval, span
@@ -154,6 +155,8 @@ def test_shares_are_written_in_full() -> None:
 def test_a_verdict_on_single_runs_stands_up_to_the_widest_drift_or_is_none(
     found: Verdict, widest: tuple[float, float], stands: bool
 ) -> None:
-    made = withstanding(Judgement(found, "so"), Interval(1.0, *widest), margin=0.02, over="blocks")
+    made = withstanding(
+        Judgement(found, "so"), Interval(1.0, *widest), within=limits(0.02, absolute=False), over="blocks"
+    )
     assert (made == Judgement(found, "so")) == stands
     assert made.verdict == (found if stands else Verdict.INCONCLUSIVE)

@@ -155,17 +155,28 @@ def main() -> None:
         if debug:
             raise
         _leave(2, str(error))
-    except OSError as error:
-        if debug or error.errno not in NO_ROOM:
+    except (OSError, RuntimeError) as error:
+        line = _line_of(error)
+        if debug or not line:
             raise
         forget_reader()
-        _leave(
-            2, f"{error.filename or 'standard output'}: can't be written ({error.strerror}). Make room and run again."
-        )
+        _leave(2, line)
     else:
         if code == INTERRUPTED:
             raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _line_of(error: OSError | RuntimeError) -> str:
+    """The line for an error of the system that the user can mend: there is no room, or no file can have such a name. Empty for others."""
+    if isinstance(error, RuntimeError):
+        # Python 3.11 has this where later ones have ELOOP.
+        return f"{error}. Remove it, or name another." if str(error).startswith("Symlink loop from") else ""
+    if error.errno in NO_ROOM:
+        return f"{error.filename or 'standard output'}: can't be written ({error.strerror}). Make room and run again."
+    if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+        return f"{error.filename}: no file can be there ({error.strerror}). Name another."
+    return ""
 
 
 def _tell_traffic() -> None:

@@ -9,7 +9,7 @@ import typer
 from slotmark.cli.console import talk
 from slotmark.cli.reports import AsJson, share_freed_memory, show_report
 from slotmark.errors import ArgumentError
-from slotmark.options import duration_s, fraction
+from slotmark.options import MOST_SEED, duration_s, fraction
 from slotmark.places import folder_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ def bisect(
     sure: Annotated[
         str, typer.Option(metavar="SHARE", help="The probability with which the commit must be known.")
     ] = "95%",
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the estimate of how long the rest takes.")] = 1,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, max=MOST_SEED, help="Seed of the estimate of how long the rest takes.")
+    ] = 1,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the interrupted search in -o; its finished runs are kept.")
     ] = False,

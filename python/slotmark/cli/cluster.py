@@ -11,6 +11,7 @@ from slotmark.benches.cluster.requests import ProfileOption, set_option
 from slotmark.cli import live
 from slotmark.cli.console import progress, talk
 from slotmark.cli.requests import from_requests
+from slotmark.options import MOST_SEED
 from slotmark.places import folder_of
 from slotmark.words import counted
 
@@ -30,7 +31,7 @@ def create(
         int | None, typer.Option(min=1, help="Hosts, instead of the profile's; its topology rule is applied to them.")
     ] = None,
     settings: Annotated[Sequence[str], set_option("utxo_entries=10000, delegators=1000, live.funds=50")] = (),
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all keys and of random topologies.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of all keys and of random topologies.")] = 1,
 ) -> None:
     """Make a bed: genesis files, keys, topologies and configurations for a cluster of nodes. The same options give the same bytes."""
     from slotmark.benches.cluster.bed import create_bed

@@ -21,6 +21,7 @@ from slotmark.cli.gate import (
 from slotmark.cli.reports import opened_sides
 from slotmark.cli.requests import from_requests
 from slotmark.errors import ArgumentError
+from slotmark.options import MOST_SEED
 from slotmark.verdict import MOVED
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def comment(
             help="Name in the hidden mark of the first line, by which a later comment finds the one before it.",
         ),
     ] = "slotmark",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of the bootstrap.")] = 1,
 ) -> None:
     """Print a comparison as a comment on a change: the decision first, and below 60,000 characters."""
     from slotmark.compare import compare as compare_runs

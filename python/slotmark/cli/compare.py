@@ -16,7 +16,7 @@ from slotmark.cli.requests import from_requests
 from slotmark.cli.show import Filters
 from slotmark.cli.until_decided import Until, decided_by_rounds, refuse_unasked
 from slotmark.errors import ArgumentError
-from slotmark.options import share_of_metric
+from slotmark.options import MOST_SEED, share_of_metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,9 @@ def compare(
     style: Annotated[
         Style, typer.Option(help="How means are printed: modern, or as the established tool's org and typst reports.")
     ] = Style.modern,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap, and of the order within rounds.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST_SEED, help="Seed of the bootstrap, and of the order within rounds.")
+    ] = 1,
     *,
     deciding: Deciding,
     until: Until,
@@ -149,7 +151,7 @@ def _end(
     from slotmark.report import write_report
 
     if deciding.gate and comparison:
-        refuse_blind_gate(comparison)
+        refuse_blind_gate(comparison, deciding_policy(comparison.bench, deciding))
     written = [] if out is None else _written(partial(write_report, document, result), out)
     line = (comparison.line if comparison else "") or _UNDECIDED[comparison is None]
     with reader_may_leave():

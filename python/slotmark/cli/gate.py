@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -126,8 +127,7 @@ def deciding_policy(bench: str, asked: Deciding) -> "Policy | None":
         ArgumentError: There are a policy and a gate, or the gate's file is none.
         ComparisonError: The policy's file is none.
     """
-    from slotmark.compare.policy import Policy, only, read_policy
-    from slotmark.metrics import catalogue
+    from slotmark.compare.policy import Policy, only, read_policy, tested_metrics
 
     policy, gate, fail_on, conditional = asked.policy, asked.gate, asked.fail_on, asked.conditional
     if policy and gate:
@@ -135,7 +135,7 @@ def deciding_policy(bench: str, asked: Deciding) -> "Policy | None":
     if policy:
         found = read_policy(policy, bench)
     elif gate or fail_on:
-        tested = [metric.id for metric in catalogue(bench).metrics if metric.tested]
+        tested = [metric.id for metric in tested_metrics(bench)]
         decisive = _read_gate(gate, tested) if gate else dict.fromkeys(tested)
         found = only(decisive, bench, gate.name if gate else "all tested metrics", needs_all=gate is not None)
     elif conditional:
@@ -145,20 +145,19 @@ def deciding_policy(bench: str, asked: Deciding) -> "Policy | None":
     return msgspec.structs.replace(found, conditional=conditional) if conditional else found
 
 
-def refuse_blind_gate(comparison: "Comparison") -> None:
+def refuse_blind_gate(comparison: "Comparison", gate: "Policy | None") -> None:
     """Raises ArgumentError where a gated metric has no verdict for some candidate: a gate that sees nothing must not let it pass."""
-    decided = comparison.decision
     seen = {
         (row.metric.id, place)
         for row in comparison.rows
         for place, difference in enumerate(row.differences)
         if difference is not None and difference.verdict is not None
     }
-    for cause in decided.causes if decided else []:
-        place = [side.name for side in comparison.candidates].index(cause.candidate)
-        if cause.metric and (cause.metric, place) not in seen:
+    gated = [metric for metric, rank in (gate.ranks if gate else {}).items() if rank == "decisive"]
+    for metric, (place, side) in product(gated, enumerate(comparison.candidates)):
+        if (metric, place) not in seen:
             raise ArgumentError(
-                f"--gate: nothing was compared in '{cause.metric}' for {cause.candidate}: one of the runs doesn't have it. Leave it out."
+                f"--gate: nothing was compared in '{metric}' for {side.name}: the runs don't have it, or it is not compared of such runs. Leave it out."
             )
 
 

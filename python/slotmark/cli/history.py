@@ -52,8 +52,13 @@ def history(
         ),
     ] = None,
     least: Annotated[
-        int, typer.Option(min=2, max=100, help="Number of runs at a new level before a change can be sure.")
-    ] = 3,
+        int | None,
+        typer.Option(
+            min=2,
+            max=100,
+            help="Number of runs at a new level before a change can be sure; 3 by default. Not with e-divisive.",
+        ),
+    ] = None,
     significance: Annotated[
         str,
         typer.Option(
@@ -85,7 +90,11 @@ def history(
     least_p = fraction("--significance", significance)
     if not 0 < least_p <= 0.05:
         raise ArgumentError(f"--significance '{significance}': expected a share above 0 and up to 5 %, as in 0.01%.")
-    rules = Rules(least=least, significance=least_p, likely=max(Rules().likely, least_p))
+    if least is not None and method is Search.e_divisive:
+        raise ArgumentError(
+            "--least: e-divisive looks at the whole series at once and has no such number. Leave it out."
+        )
+    rules = Rules(least=least or Rules().least, significance=least_p, likely=max(Rules().likely, least_p))
     since_ns = None if since is None else time_ago_ns("--since", since)
     opened = open_store(place(store))
     decided = read_decisions(opened, decisions)

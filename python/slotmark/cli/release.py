@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from slotmark.cli.console import progress, talk
 from slotmark.cli.gate import EXIT_CODES, find_earlier
 from slotmark.cli.reports import AsJson, Out, share_freed_memory, show_report
+from slotmark.options import MOST_SEED
 
 if TYPE_CHECKING:
     from typer._click.core import Context
@@ -50,7 +51,7 @@ def decide(
     file: File,
     out: Out = None,
     store: Store = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Seed of the bootstrap.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Compare all that a release depends on. Exit 0 to ship, 1 to hold, 3 to run again."""

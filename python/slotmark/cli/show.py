@@ -51,7 +51,10 @@ def samples(
     metric: Annotated[
         str, typer.Argument(metavar="METRIC", help="A metric's id, or a relation of the catalogue, as blocks.")
     ],
-    form: Annotated[Format, typer.Option("--format", help="parquet or csv.")] = Format.csv,
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="parquet or csv; by default by the end of the file's name, else csv."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("-o", "--out", metavar="FILE", help="The new file; by default standard output.", parser=file_of),
@@ -67,6 +70,8 @@ def samples(
     from slotmark.report.renderers.csv import write_csv
     from slotmark.whole_files import written_whole
 
+    if form is None:
+        form = Format.parquet if out is not None and out.suffix == ".parquet" else Format.csv
     if out is None and form is Format.parquet and sys.stdout.isatty():
         raise ArgumentError("--format parquet is nothing for a terminal: name a file with -o.")
     if out is not None and out.exists():

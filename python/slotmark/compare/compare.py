@@ -11,7 +11,7 @@ from slotmark.compare.clocks import with_clock_warnings
 from slotmark.compare.decision import decide
 from slotmark.compare.earlier import Source, prior_of
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
-from slotmark.compare.margins import with_margins
+from slotmark.compare.margins import limits, with_margins
 from slotmark.compare.mixed import (
     both_sides,
     differs_by_place,
@@ -27,7 +27,7 @@ from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank
 from slotmark.compare.result import Comparison, Side
 from slotmark.compare.results.rows import Difference, Row
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
-from slotmark.compare.verdict import judge, withstanding
+from slotmark.compare.verdict import judge, judge_amount, withstanding
 from slotmark.compare.warnings import between, within
 from slotmark.errors import ComparisonError, RoomError
 from slotmark.metrics import Analysis, Filter, Metric, analyses_of, catalogue, side_by_side
@@ -361,7 +361,12 @@ def _difference(
             bound=one.p_is_bound,
         )
         if one.widest and one.basis and not of_these_runs:
-            judgement = withstanding(judgement, one.widest, margin=margin, over=one.basis.over)
+            within = limits(margin, absolute=one.margin_absolute is not None)
+            judgement = withstanding(judgement, one.widest, within=within, over=one.basis.over)
+    elif one.delta and one.delta_bounds and p_adjusted is not None:
+        judgement = judge_amount(
+            one.delta, one.delta_bounds, p_adjusted, metric=metric, confidence=confidence, tests=tests
+        )
     return Difference(
         ratio=one.ratio,
         bounds=one.bounds,

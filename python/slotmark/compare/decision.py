@@ -6,13 +6,14 @@ import msgspec
 import numpy as np
 
 from slotmark.cleaning import one_line
+from slotmark.compare.margins import limits
 from slotmark.compare.policy import Accepted, Policy
 from slotmark.compare.result import Comparison, Side, origin_in_line
 from slotmark.compare.results.decision import Answer, Cause, Decision, Needed
 from slotmark.compare.results.rows import ALL, FROM_RUNS, NOT_KNOWN, Basis, Difference, Quantity, Row
 from slotmark.compare.traits import joined_words, traits_of
 from slotmark.metrics import Metric
-from slotmark.numbers import percent, percent_change
+from slotmark.numbers import percent, percent_change, quantity, signed_quantity
 from slotmark.statistics.anytime import FIRST_LOOK, limit_of_looks
 from slotmark.statistics.distributions import t_isf
 from slotmark.statistics.interval import BOUNDS, Interval
@@ -53,11 +54,12 @@ def decide(found: Comparison, metrics: Sequence[Metric], policy: Policy) -> Deci
     answers: list[Answer] = []
     used: dict[str, Accepted] = {}
     for place, side in enumerate(found.candidates):
-        accepted = {one.metric: one for one in policy.accepted if one.applies(side.manifest)}
+        accepted = {one.metric: one for one in policy.accepted if all(map(one.applies, side.manifests))}
         used |= {one.metric: one for one in accepted.values() if any(row.metric.id == one.metric for row in rows)}
         of_side = [*_causes(found, rows, place, policy, accepted)]
         if policy.needs_all:
             of_side += _missing(decisive, rows, place, side.name)
+            of_side += _in_some_runs(found, rows, place)
         of_side += _of_warnings(found, rows, side, policy)
         answer: Answer = "ship"
         if of_side:
@@ -150,6 +152,21 @@ def _missing(decisive: Sequence[Metric], rows: Sequence[Row], place: int, name: 
                 yield _cause(metric, row.part, row.quantity, name, "run again", reason)
 
 
+def _in_some_runs(found: Comparison, rows: Sequence[Row], place: int) -> Iterator[Cause]:
+    """Decisive metrics whose means of runs are compared, and that some runs of a side lack: those may be the ones that went wrong."""
+    sides = {0: found.baseline, place + 1: found.candidates[place]}
+    for row in rows:
+        difference = row.differences[place]
+        by_runs = difference and difference.basis and difference.basis.of_runs
+        if not by_runs or not traits_of(row.metric.estimator).means_of_runs:
+            continue
+        for of_side, side in sides.items():
+            summary = row.summaries[of_side]
+            if summary and summary.runs < len(side.manifests):
+                reason = f"only {summary.runs} of {len(side.manifests)} runs of {side.name} have it"
+                yield _cause(row.metric, row.part, row.quantity, found.candidates[place].name, "run again", reason)
+
+
 def _of_row(
     found: Comparison, row: Row, difference: Difference, name: str, policy: Policy, accepted: Accepted | None
 ) -> Cause | None:
@@ -162,10 +179,11 @@ def _of_row(
     single = _is_of_single_runs(row, difference)
     may = policy.conditional or (Conditional.INCONCLUSIVE if single else Conditional.HOLD)
     counts = not conditional or may != Conditional.INCONCLUSIVE
-    is_worse = difference.verdict == Verdict.WORSE and (harm is None or harm.estimate > 1 + margin)
+    limit = _limit(row.metric, difference, margin)
+    is_worse = difference.verdict == Verdict.WORSE and (harm is None or harm.estimate > limit)
     if is_worse and counts:
-        change = percent_change(difference.ratio.estimate) if difference.ratio else "?"
-        return _cause(row.metric, row.part, row.quantity, name, "hold", f"{change} % (margin {percent(margin)})")
+        reason = _by_how_much(row.metric, difference, margin)
+        return _cause(row.metric, row.part, row.quantity, name, "hold", reason)
     if single and may != Conditional.COUNT:
         reason, tips = _tipping(found, row.metric, difference, margin)
         if reason:
@@ -214,14 +232,15 @@ def _tipping(found: Comparison, metric: Metric, difference: Difference, margin: 
         return float(np.sqrt(max((distance / float(t_isf(alpha, np.inf))) ** 2 - error**2, 0.0) / 2))
 
     shown = difference.p_adjusted is not None and difference.p_adjusted < 1 - found.confidence
-    if shown and not 1 / (1 + margin) <= difference.ratio.estimate <= 1 + margin:
+    limit = _limit(metric, difference, margin)
+    if shown and not 1 / limit <= harm.estimate <= limit:
         tips = at(abs(seen), (1 - found.confidence) / 2 * _share(found))
         return (
             f"{percent_change(difference.ratio.estimate)} %: chance only if {_RUNS} vary by more than {_spread(tips)}",
             tips,
         )
     if _not_worse(metric, difference, margin):
-        tips = at(float(np.log1p(margin)) - seen, level)
+        tips = at(float(np.log(limit)) - seen, level)
         return f"not worse if {_RUNS} vary by less than {_spread(tips)}", tips
     return "", None
 
@@ -276,12 +295,31 @@ def _harm(metric: Metric, ratio: Interval | None) -> Interval | None:
     return Interval(float(estimate), float(low), float(high))
 
 
+def _limit(metric: Metric, difference: Difference, margin: float) -> float:
+    """The harm up to which a difference doesn't matter, or is accepted; infinity where all of the baseline may go."""
+    floor, ceiling = difference.limits if margin == difference.margin else limits(margin, absolute=False)
+    if metric.better == "lower":
+        return ceiling
+    return 1 / floor if floor > 0 else float("inf")
+
+
+def _by_how_much(metric: Metric, difference: Difference, margin: float) -> str:
+    """A difference with its margin, in words: as a share of the baseline, or in the metric's unit where there is none."""
+    if difference.ratio is None and difference.delta is not None and difference.margin_absolute is not None:
+        changed = signed_quantity(difference.delta.estimate, metric.unit)
+        return f"{changed} (margin {quantity(difference.margin_absolute, metric.unit)})"
+    change = percent_change(difference.ratio.estimate) if difference.ratio else "?"
+    return f"{change} % (margin {percent(margin)})"
+
+
 def _not_worse(metric: Metric, difference: Difference, margin: float) -> bool:
     """Returns whether it is shown that the candidate isn't worse by more than the margin."""
+    if difference.ratio is None:
+        return difference.verdict in (Verdict.EQUIVALENT, Verdict.BETTER)
     if difference.p_adjusted is None:
         return difference.verdict == Verdict.EQUIVALENT
     bounds = _harm(metric, difference.bounds)
-    return bounds is not None and bounds.high <= 1 + margin
+    return bounds is not None and bounds.high <= _limit(metric, difference, margin)
 
 
 def _why_open(metric: Metric, difference: Difference, margin: float) -> str:
@@ -314,7 +352,7 @@ def _needed(found: Comparison, metric: Metric, difference: Difference, margin: f
         else float(t_isf(level, basis.degrees or (degrees(size) if degrees else np.inf)))
     )
     error = float(np.log(bounds.high / bounds.low)) / 2 / reach
-    seen, limit = float(np.log(bounds.estimate)), float(np.log1p(margin))
+    seen, limit = float(np.log(bounds.estimate)), float(np.log(_limit(metric, difference, margin)))
     distance, alpha = (limit - seen, level) if seen < limit else (seen, (1 - found.confidence) / 2 * _share(found))
     fixed = difference.detail.error_of_blocks or 0.0 if difference.detail else 0.0
     if not np.isfinite(error) or distance <= 0:

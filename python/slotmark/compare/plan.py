@@ -5,6 +5,7 @@ from contextlib import ExitStack
 
 import msgspec
 
+from slotmark import warnings
 from slotmark.compare.compare import analysed, with_warnings
 from slotmark.compare.earlier import Source, prior_of
 from slotmark.compare.estimators.means import variations_of
@@ -98,6 +99,8 @@ def plan(
         for of_metric in _by_metric(chances)
         if (first := of_metric[0]).metric.rank == "decisive"
     ]
+    known = {one.metric.id for one in chances}
+    lacking = [one.name for one in metrics if apart and one.rank == "decisive" and one.id not in known]
     return Plan(
         bench=entries.bench,
         sides=sides,
@@ -111,7 +114,7 @@ def plan(
         ],
         unknown=_unknown(entries, {one.design for one in chances}, groups),
         planned=planned(variations, tests) if variations else None,
-        warnings=[*left_out, *(prior.warnings if prior else [])],
+        warnings=[*left_out, *(prior.warnings if prior else []), *([warnings.unplanned(lacking)] if lacking else [])],
         confidence=confidence,
     )
 

@@ -111,7 +111,7 @@ def only(decisive: Mapping[str, float | None], bench: str, name: str, *, needs_a
     """
     return Policy(
         name=name,
-        ranks={metric.id: "decisive" if metric.id in decisive else "informative" for metric in _tested(bench)},
+        ranks={metric.id: "decisive" if metric.id in decisive else "informative" for metric in tested_metrics(bench)},
         margins={metric_id: margin for metric_id, margin in decisive.items() if margin is not None},
         conditional=Conditional.COUNT,
         warnings=(),
@@ -166,12 +166,13 @@ def read_policy(path: Path, bench: str) -> Policy:
         raise ComparisonError(
             f"{path}: a policy for bench '{written.bench}', but the runs are of '{bench}'. Give one for '{bench}', or none."
         )
-    known = [metric.id for metric in _tested(bench)]
+    known = [metric.id for metric in tested_metrics(bench)]
     for metric in [*written.metrics, *(one.metric for one in written.accepted)]:
         if metric not in known:
             raise ComparisonError(
                 f"{path}: '{metric}' isn't tested.{did_you_mean(metric, known)} Tested are: {', '.join(known)}."
             )
+    _refuse_accepted_twice(path, written.accepted)
     kinds = catalogue(bench).kinds
     for kind in written.warnings or ():
         if kind not in kinds:
@@ -199,6 +200,15 @@ def read_policy(path: Path, bench: str) -> Policy:
     )
 
 
+def _refuse_accepted_twice(path: Path, accepted: Sequence[_Accepted]) -> None:
+    names = [one.metric for one in accepted]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ComparisonError(
+            f"{path}: '{twice}' is accepted twice, and one of them would not count. Leave one [[accepted]] of it."
+        )
+
+
 def _accepted(path: Path, one: _Accepted) -> Accepted:
     where = f"what is accepted of '{one.metric}'"
     if not one.reason.strip():
@@ -219,7 +229,7 @@ def policy_text(bench: str) -> str:
         f'bench = "{bench}"',
         "",
         f"# Verdicts that are valid for these runs only (too few runs on a side) may hold a release, but not ship it; count: both; {Verdict.INCONCLUSIVE}: neither.",
-        f'conditional = "{Conditional.INCONCLUSIVE if _by_means_of_runs(bench) else Conditional.HOLD}"',
+        *_conditional(bench),
         *_assumption(bench),
         "",
         "# Nothing ships on runs with these warnings.",
@@ -235,13 +245,22 @@ def policy_text(bench: str) -> str:
         "[metrics]",
     ]
     order = get_args(Rank)
-    for metric in sorted(_tested(bench), key=lambda one: order.index(one.rank)):
+    for metric in sorted(tested_metrics(bench), key=lambda one: order.index(one.rank)):
         least = f", at least {quantity(metric.least, metric.unit)}" if metric.least else ""
         lines.append(
             f'{metric.id} = {{ rank = "{metric.rank}", margin = "{percent(metric.margin)}", better = "{metric.better}" }}'
             f"  # {metric.name}{least}"
         )
     return "\n".join(lines) + "\n"
+
+
+def _conditional(bench: str) -> list[str]:
+    if not _by_means_of_runs(bench):
+        return [f'conditional = "{Conditional.HOLD}"']
+    return [
+        f"# Without this line those of single runs are {Conditional.INCONCLUSIVE}, and those of two rounds {Conditional.HOLD}.",
+        f'# conditional = "{Conditional.INCONCLUSIVE}"',
+    ]
 
 
 def _assumption(bench: str) -> list[str]:
@@ -259,8 +278,10 @@ def _by_means_of_runs(bench: str) -> bool:
     return traits_of(catalogue(bench).estimator).means_of_runs
 
 
-def _tested(bench: str) -> list[Metric]:
-    return [metric for metric in catalogue(bench).metrics if metric.tested]
+def tested_metrics(bench: str) -> list[Metric]:
+    """The metrics of a bench that have verdicts, those of two targets in one run among them."""
+    entries = catalogue(bench)
+    return [metric for metric in (*entries.metrics, *(entries.mixed.metric if entries.mixed else ())) if metric.tested]
 
 
 def _share(path: Path, what: str, value: str | float) -> float:

@@ -2,8 +2,17 @@
 
 import msgspec
 
-from slotmark.metrics import Better
-from slotmark.numbers import change, change_with_span, p_value, percent, span
+from slotmark.compare.margins import limits
+from slotmark.metrics import Better, Metric
+from slotmark.numbers import (
+    change,
+    change_with_span,
+    p_value,
+    percent,
+    quantity,
+    signed_quantity,
+    span,
+)
 from slotmark.statistics.interval import Interval
 from slotmark.verdict import Verdict
 
@@ -15,7 +24,7 @@ class Judgement(msgspec.Struct, frozen=True):
     reason: str
 
 
-def withstanding(found: Judgement, widest: Interval, *, margin: float, over: str) -> Judgement:
+def withstanding(found: Judgement, widest: Interval, *, within: tuple[float, float], over: str) -> Judgement:
     """The judgement on single runs if it stands up to the widest drift of their level that noise may hide; else an inconclusive one.
 
     Better and worse do where no difference is outside the interval with that drift, equivalent where all of it lies within the margin.
@@ -23,10 +32,10 @@ def withstanding(found: Judgement, widest: Interval, *, margin: float, over: str
     Args:
         found: The judgement by what shows within the runs.
         widest: Candidate over baseline, with the interval that has the drift.
-        margin: As a fraction of the baseline.
+        within: The ratios between which a difference doesn't matter.
         over: What is repeated within the runs, in the plural.
     """
-    inside = 1 / (1 + margin) <= widest.low and widest.high <= 1 + margin
+    inside = within[0] <= widest.low and widest.high <= within[1]
     stands = inside if found.verdict == Verdict.EQUIVALENT else not widest.low <= 1 <= widest.high
     if found.verdict == Verdict.INCONCLUSIVE or stands:
         return found
@@ -50,9 +59,6 @@ def judge(
 ) -> Judgement:
     """The verdict on a ratio.
 
-    A ratio lies within a margin m where it is between 1 / (1 + m) and 1 + m, so that swapping two runs turns
-    ``better`` into ``worse`` and changes nothing else.
-
     - better, worse: the adjusted p-value is below 1 - confidence, the interval excludes 1, the estimate is beyond the margin;
     - equivalent: the whole interval is within the margin;
     - inconclusive: all else.
@@ -61,41 +67,113 @@ def judge(
         ratio: Candidate over baseline.
         p_adjusted: Over all tests of the comparison.
         margin: As a fraction of the baseline.
-        margin_words: The same as it was set, with its unit; empty where it was set as a fraction.
+        margin_words: The same in the metric's unit, where it was set so; empty where it was set as a fraction.
         better: Which direction is an improvement.
         confidence: Confidence of the interval.
         tests: Over how many tests p was adjusted.
         bound: Whether p is an upper bound.
     """
-    floor, ceiling = 1 / (1 + margin), 1 + margin
-    alpha = 1 - confidence
-    inside = floor <= ratio.low and ratio.high <= ceiling
-    excludes_1 = ratio.low > 1 or ratio.high < 1
-    beyond = ratio.estimate > ceiling or ratio.estimate < floor
     share = percent(margin)
-    limit = f"the margin of {margin_words} ({share} of the baseline)" if margin_words else f"the margin of {share}"
-    if inside:
-        return Judgement(Verdict.EQUIVALENT, f"the whole interval, {span(ratio)}, lies within {limit}")
-    if excludes_1 and beyond and p_adjusted < alpha:
-        improved = (ratio.estimate > 1) == (better == "higher")
+    return _judged(
+        ratio,
+        _Words(
+            limit=f"the margin of {margin_words} ({share} of the baseline)"
+            if margin_words
+            else f"the margin of {share}",
+            change=change(ratio.estimate),
+            ends=span(ratio),
+            with_ends=change_with_span(ratio),
+            tests=tests,
+            p=p_value(p_adjusted, bound=bound),
+        ),
+        none=1.0,
+        within=limits(margin, absolute=bool(margin_words)),
+        inside=ratio,
+        shown=p_adjusted < 1 - confidence,
+        better=better,
+    )
+
+
+def judge_amount(
+    delta: Interval, bounds: Interval, p_adjusted: float, *, metric: Metric, confidence: float, tests: int
+) -> Judgement:
+    """The verdict on a difference from a baseline of 0 or below, of which nothing is a share: the metric's least difference is the margin.
+
+    As :func:`judge`, but equivalent where the interval that decides is within the margin.
+
+    Args:
+        delta: Candidate less baseline, in the metric's unit.
+        bounds: The same with the interval that decides.
+        p_adjusted: Over all tests of the comparison.
+        metric: Which; its least difference is above 0.
+        confidence: Confidence of the first interval.
+        tests: Over how many tests p was adjusted.
+    """
+    ends = " to ".join(dict.fromkeys(signed_quantity(one, metric.unit) for one in (delta.low, delta.high)))
+    changed = signed_quantity(delta.estimate, metric.unit)
+    return _judged(
+        delta,
+        _Words(
+            limit=f"the margin of {quantity(metric.least, metric.unit)}",
+            change=changed,
+            ends=ends,
+            with_ends=changed if changed == ends else f"{changed} [{ends}]",
+            tests=tests,
+            p=p_value(p_adjusted),
+        ),
+        none=0.0,
+        within=(-metric.least, metric.least),
+        inside=bounds,
+        shown=p_adjusted < 1 - confidence,
+        better=metric.better,
+    )
+
+
+class _Words(msgspec.Struct, frozen=True):
+    """The words of a reason: the margin, the difference alone, its interval, and both; how many tests there are, and the adjusted p-value."""
+
+    limit: str
+    change: str
+    ends: str
+    with_ends: str
+    tests: int
+    p: str
+
+
+def _judged(
+    found: Interval,
+    words: _Words,
+    *,
+    none: float,
+    within: tuple[float, float],
+    inside: Interval,
+    shown: bool,
+    better: Better,
+) -> Judgement:
+    """The verdict on a ratio or a difference; ``none`` is that of no difference, and ``inside`` the interval that must be within the margin to be equivalent."""
+    floor, ceiling = within
+    excludes_none = found.low > none or found.high < none
+    if floor <= inside.low and inside.high <= ceiling:
+        return Judgement(Verdict.EQUIVALENT, f"the whole interval, {words.ends}, lies within {words.limit}")
+    if excludes_none and not floor <= found.estimate <= ceiling and shown:
+        improved = (found.estimate > none) == (better == "higher")
         return Judgement(
             Verdict.BETTER if improved else Verdict.WORSE,
-            f"{change_with_span(ratio)}, beyond {limit}; adjusted p {p_value(p_adjusted, bound=bound)}",
+            f"{words.with_ends}, beyond {words.limit}; adjusted p {words.p}",
         )
-    if not excludes_1:
-        above, below = ratio.high > ceiling, ratio.low < floor
+    if not excludes_none:
+        above, below = inside.high > ceiling, inside.low < floor
         where = "on both sides" if above and below else "upwards" if above else "downwards"
         return Judgement(
             Verdict.INCONCLUSIVE,
-            f"the interval, {span(ratio)}, includes a difference of zero but reaches beyond {limit} {where}",
+            f"the interval, {words.ends}, includes a difference of zero but reaches beyond {words.limit} {where}",
         )
-    if p_adjusted >= alpha:
+    if not shown:
         return Judgement(
             Verdict.INCONCLUSIVE,
-            f"the interval, {span(ratio)}, excludes a difference of zero, but among {tests} tests that happens by chance: "
-            f"adjusted p {p_value(p_adjusted, bound=bound)}",
+            f"the interval, {words.ends}, excludes a difference of zero, but among {words.tests} tests that happens by chance: adjusted p {words.p}",
         )
     return Judgement(
         Verdict.INCONCLUSIVE,
-        f"there is a difference, {change(ratio.estimate)}, but its interval, {span(ratio)}, leaves open whether it exceeds {limit}",
+        f"there is a difference, {words.change}, but its interval, {words.ends}, leaves open whether it exceeds {words.limit}",
     )

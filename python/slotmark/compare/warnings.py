@@ -30,11 +30,21 @@ _BUILD = {"version": "the version", "commit": "the commit", "toolchain": "the to
 
 
 def between(baseline: Side, candidate: Side) -> list[Warning]:
-    """Returns warnings on unequal conditions of two sides."""
+    """Returns warnings on unequal conditions of two sides: those that the runs of one have and those of the other don't."""
+    ours: dict[str, dict[str, None]] = {}
+    theirs: dict[str, dict[str, None]] = {}
+    for run in baseline.manifests:
+        for what, mine, _ in _pairs(run, candidate.manifest):
+            ours.setdefault(what, {})[_shown(mine)] = None
+    for run in candidate.manifests:
+        for what, _, other in _pairs(baseline.manifest, run):
+            theirs.setdefault(what, {})[_shown(other)] = None
     return [
-        warnings.different(what[:1].upper() + what[1:], _shown(mine), _shown(other))
-        for what, mine, other in _pairs(baseline.manifest, candidate.manifest)
-        if mine != other
+        warnings.different(
+            what[:1].upper() + what[1:], *(" and ".join(values) for values in (ours[what], theirs[what]))
+        )
+        for what in ours
+        if what in theirs and ours[what].keys() != theirs[what].keys()
     ]
 
 

@@ -93,6 +93,9 @@ def parse_filters(texts: Iterable[str], bench: str) -> list[Filter]:
     """
     known = filter_sets(bench)
     found: list[Filter] = []
+    texts = list(texts)
+    if "none" in texts and len(texts) > 1:
+        raise ArgumentError("--filter none: there are others beside it. Leave out either.")
     for text in texts:
         if not known.conditions:
             raise ArgumentError(f"--filter: {bench} runs have nothing to filter. Leave it out.")

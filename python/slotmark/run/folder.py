@@ -112,7 +112,7 @@ def _opened(storage: Storage, text: bytes) -> Run:
     try:
         content = msgspec.json.decode(text, type=dict)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RunError(f"{file}: not JSON ({error}). The file is damaged; copy the run again.") from error
+        raise RunError(f"{file}: no manifest ({error}). The file is damaged; copy the run again.") from error
     version = content.get("schema")
     if version != SCHEMA:
         older = isinstance(version, int) and version < SCHEMA

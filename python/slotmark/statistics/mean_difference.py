@@ -4,6 +4,7 @@ Samples that were taken one after the other in one run aren't independent: what 
 :mod:`slotmark.statistics.dependence` computes how much that makes a mean vary.
 """
 
+import math
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import Literal
@@ -244,21 +245,28 @@ def difference_of_runs(
         scale: Scale of the means.
     """
     ours, theirs = (np.array([run.level for run in side]) for side in (baseline, candidate))
+    own = float(ours.size + theirs.size - 2)
     if spread is None:
-        chance, degrees = between([ours, theirs]), float(ours.size + theirs.size - 2)
+        chance, degrees = between([ours, theirs]), own
     else:
         chance, degrees = chance_of_runs([baseline, candidate], spread), spread.degrees
         if ours.size != theirs.size and min(ours.size, theirs.size) > 1:
             # The smaller side's own spread counts where it is larger than what all have in common.
-            chance = max(chance, between([ours, theirs]), key=lambda one: one.variance)
+            apart = between([ours, theirs])
+            if apart.variance > chance.variance:
+                chance, degrees = apart, apart.degrees
     estimate, error = _beyond_rounding(
         float(theirs.mean() - ours.mean()), float(np.sqrt(chance.variance)), ours, theirs
     )
     found = student(estimate, error, chance.degrees, confidence)
+    p = found.p
+    if error == 0 and estimate != 0 and np.isfinite(degrees):
+        # Runs of a side are equal by chance too: of runs of one build, the smaller side's may be the only ones that differ.
+        p = 1 / math.comb(round(ours.size + theirs.size + max(degrees - own, 0.0)), min(ours.size, theirs.size))
     base = from_scale(float(ours.mean()), scale)
     delta, bounds = (_in_the_unit(one, base, scale) for one in (found.interval, found.bounds))
     effective = float(ours.size), float(theirs.size)
-    return MeanDifference(delta, bounds, found.p, "runs", effective, degrees=degrees, scale=scale, base=base)
+    return MeanDifference(delta, bounds, p, "runs", effective, degrees=degrees, scale=scale, base=base)
 
 
 def _beyond_rounding(estimate: float, error: float, ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:

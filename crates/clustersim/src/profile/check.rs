@@ -100,7 +100,7 @@ impl Profile {
         }
         if workload.tx_size.0 == 0
             || workload.txs_per_reply == 0
-            || [workload.tps, workload.refill_tps, workload.mempool_blocks].iter().any(|rate| rate.is_nan() || *rate < 0.0)
+            || [workload.tps, workload.refill_tps, workload.mempool_blocks].iter().any(|rate| !rate.is_finite() || *rate < 0.0)
         {
             return Err("workload: expected tx_size and txs_per_reply above 0, tps, refill_tps and mempool_blocks of 0 or more.".into());
         }

@@ -10,7 +10,7 @@ import msgspec
 from slotmark.benches.cluster.sweep import Spacing
 from slotmark.errors import ArgumentError
 from slotmark.numbers import percent, plain
-from slotmark.options import Option, duration_us, fraction, words_of
+from slotmark.options import MOST_REPEATS, MOST_SEED, Option, duration_us, fraction, words_of
 from slotmark.places import Place, place_of_option
 
 if TYPE_CHECKING:
@@ -133,7 +133,9 @@ class IngestRequest(Logs, frozen=True, kw_only=True):
             after="logs",
         ),
     ]
-    threads: Annotated[int, Option("How many files to read at once; 0 for the number of cores.", least=0)] = 0
+    threads: Annotated[
+        int, Option("How many files to read at once; 0 for the number of cores.", least=0, most=1_024)
+    ] = 0
 
     @property
     def shared(self) -> Logs:
@@ -148,7 +150,7 @@ class Simulations(Shareable, frozen=True, kw_only=True):
 
     profile: Annotated[str | None, _PROFILE] = None
     settings: SettingsOption = ()
-    seed: Annotated[int, Option("Seed of all random numbers.", least=0)] = 1
+    seed: Annotated[int, Option("Seed of all random numbers.", least=0, most=MOST_SEED)] = 1
     slots: Annotated[int | None, Option("Slots, instead of the profile's.", least=1)] = None
     topology: Annotated[
         Path | None, Option("JSON with nodes and their producers, instead of the profile's.", "FILE")
@@ -162,6 +164,7 @@ class Simulations(Shareable, frozen=True, kw_only=True):
         Option(
             "Make this many runs, with seeds SEED, SEED+1 and so on, in parallel: seed-N in --out, which `compare` takes as one side.",
             least=1,
+            most=MOST_REPEATS,
         ),
     ] = None
 
@@ -225,7 +228,7 @@ class Question(Shareable, frozen=True, kw_only=True):
             "PROFILE",
         ),
     ] = None
-    seeds: Annotated[_Count, Option("Simulations of each variant: seeds 1 to N.", least=1)] = 5
+    seeds: Annotated[_Count, Option("Simulations of each variant: seeds 1 to N.", least=1, most=MOST_REPEATS)] = 5
 
 
 class Forecast(Shareable, frozen=True, kw_only=True):
@@ -250,4 +253,4 @@ class Forecast(Shareable, frozen=True, kw_only=True):
         ),
     ]
     settings: Annotated[list[str], _SETTINGS] = []
-    seeds: Annotated[_Count, Option("Simulations of each side: seeds 1 to N.", least=2)] = 10
+    seeds: Annotated[_Count, Option("Simulations of each side: seeds 1 to N.", least=2, most=MOST_REPEATS)] = 10

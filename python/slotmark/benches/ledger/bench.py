@@ -37,6 +37,7 @@ from slotmark.run import Run, SourceFile, Target, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.run.manifest import TARGET_PLACE
 from slotmark.warnings import Warning
+from slotmark.words import counted
 
 PARTS = "unfinished-session"
 """The folder below ``--out`` with the blocks of processes that are finished, until the run folders are written."""
@@ -92,7 +93,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     if not request.resume:
         for place in places:
             refuse_existing(place)
-    on_remark(f"{window.blocks:,} blocks, {megabytes(window.bytes)}, {request.rounds} rounds")
+    on_remark(f"{window.blocks:,} blocks, {megabytes(window.bytes)}, {counted(request.rounds, 'round')}")
     sources = Sources(
         chain=[SourceFile(*source) for source in _core.chain_sources(chain, window.start, window.blocks)],
         genesis=genesis_files(request.genesis) if request.genesis else [],

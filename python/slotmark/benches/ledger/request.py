@@ -8,7 +8,16 @@ import msgspec
 
 from slotmark.errors import ArgumentError
 from slotmark.numbers import plain
-from slotmark.options import Option, ResumeOption, SeedOption, duration_s, duration_us, memory_bytes, whole_number
+from slotmark.options import (
+    MOST_SEED,
+    Option,
+    ResumeOption,
+    SeedOption,
+    duration_s,
+    duration_us,
+    memory_bytes,
+    whole_number,
+)
 from slotmark.places import folder_of_option
 
 
@@ -165,7 +174,9 @@ class StoresRequest(msgspec.Struct, frozen=True, kw_only=True):
         Option("Threads that look up the keys of a batch of a store on disk; its reads wait side by side.", least=1),
     ] = 8
     rounds: Annotated[int, Option("Processes of each store; they take turns.", least=1)] = 5
-    seed: Annotated[int, Option("Seed of keys, values and batches, and of the order within rounds.", least=0)] = 1
+    seed: Annotated[
+        int, Option("Seed of keys, values and batches, and of the order within rounds.", least=0, most=MOST_SEED)
+    ] = 1
     memory_limit_bytes: Annotated[
         int | None,
         Option(

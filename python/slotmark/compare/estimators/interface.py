@@ -15,7 +15,10 @@ from slotmark.compare.traits import Traits
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Analysis, Catalogue, Metric, catalogue
 from slotmark.statistics.interval import Interval
+from slotmark.statistics.mean_difference import MeanDifference
 from slotmark.statistics.ratio import Ratio
+from slotmark.statistics.student import Student
+from slotmark.verdict import Verdict
 from slotmark.warnings import Warning
 
 _FINER = 20
@@ -93,6 +96,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         bounds: The ratio with the interval that decides: each end alone is wrong in at most 1 of 100 cases.
         widest: The ratio with an interval that a verdict must stand up to unless it is asked for these runs only; None where there is none.
         delta: In the metric's unit; None where only ratios are compared.
+        delta_bounds: The same with the interval that decides, where there is no ratio to judge.
         p: Two-sided p-value of no difference; None where none can be computed.
         p_is_bound: Whether p is an upper bound: the bootstrap could give no smaller one.
         paired: Whether samples were paired by key.
@@ -109,6 +113,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     bounds: Interval | None = None
     widest: Interval | None = None
     delta: Interval | None = None
+    delta_bounds: Interval | None = None
     p: float | None = None
     p_is_bound: bool = False
     paired: bool
@@ -167,6 +172,45 @@ def measured_of_means(
         settled=settled,
         margin=metric.margin if absolute is None else absolute / base,
         margin_absolute=absolute,
+        conditional=conditional,
+        basis=basis,
+    )
+
+
+def measured_without_ratio(
+    metric: Metric,
+    found: MeanDifference | Student,
+    *,
+    paired: bool,
+    shown: str,
+    basis: Basis,
+    conditional: bool = False,
+    settled: Judgement | None = None,
+) -> Measured:
+    """A difference from a baseline of 0 or below: judged by the least difference of the metric that matters; without one nothing says what does.
+
+    Args:
+        metric: Which.
+        found: The difference.
+        paired: As the others, an attribute of :class:`Measured`.
+        shown: As above.
+        basis: As above.
+        conditional: As above.
+        settled: As above.
+    """
+    delta = found.delta if isinstance(found, MeanDifference) else found.interval
+    open_ = Judgement(
+        Verdict.INCONCLUSIVE, "the baseline's mean is 0 or below, so there is no share of it that matters"
+    )
+    return Measured(
+        ratio=None,
+        delta=delta,
+        delta_bounds=found.bounds,
+        p=found.p,
+        paired=paired,
+        shown=shown,
+        settled=settled or (None if metric.least else open_),
+        margin_absolute=metric.least or None,
         conditional=conditional,
         basis=basis,
     )

@@ -6,7 +6,15 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from slotmark.compare.estimators.interface import Entry, Estimate, How, Measured, Task, measured_of_means
+from slotmark.compare.estimators.interface import (
+    Entry,
+    Estimate,
+    How,
+    Measured,
+    Task,
+    measured_of_means,
+    measured_without_ratio,
+)
 from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned, variation
 from slotmark.compare.machines import on_same_machines
 from slotmark.compare.paired_runs import Pairing, Pairs, pairing
@@ -213,19 +221,35 @@ def method(comparison: Comparison) -> str:
 
 def compared(rows: Sequence[RunRow], prior: Prior | None, confidence: float) -> list[Entry]:
     """The rows with their differences, by how much runs of one build differ where it is known."""
-    return [
-        Entry(
-            metric=row.metric,
-            part=row.part,
-            quantity="mean",
-            summaries=row.summaries,
-            measured=[
-                _measured(row, place, known, confidence) if row.sides[0] and row.sides[place] else None
-                for place in range(1, len(row.sides))
-            ],
+    entries = []
+    for row, known in zip(rows, _spreads(rows, prior), strict=True):
+        measured = [
+            _measured(row, place, known, confidence) if row.sides[0] and row.sides[place] else None
+            for place in range(1, len(row.sides))
+        ]
+        entries.append(
+            Entry(
+                metric=row.metric,
+                part=row.part,
+                quantity="mean",
+                summaries=row.summaries,
+                fitted=_levels_of_runs(row, measured),
+                measured=measured,
+            )
         )
-        for row, known in zip(rows, _spreads(rows, prior), strict=True)
-    ]
+    return entries
+
+
+def _levels_of_runs(row: RunRow, measured: Sequence[Measured | None]) -> list[float] | None:
+    """The mean of the means of each side's runs, which their differences are between; None where these are between samples, or no side has several runs.
+
+    The mean of all samples is another where runs have unlike numbers of them: column and difference would not agree.
+    """
+    sides = [side.runs for side in row.sides if side]
+    by_runs = any(one and one.basis and one.basis.of_runs for one in measured)
+    if not by_runs or len(sides) < len(row.sides) or max(map(len, sides)) == 1:
+        return None
+    return [from_scale(float(np.mean([run.level for run in side])), row.scale) for side in sides]
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -431,17 +455,11 @@ def _of_difference(
 
     delta = floored(found.delta)
     if base <= 0:
-        same = delta.low == delta.high == 0
-        settled = (
-            Judgement(Verdict.EQUIVALENT, f"all samples of both are {plain(base)}")
-            if same
-            else Judgement(
-                Verdict.INCONCLUSIVE, "the baseline's mean is 0 or below, so there is no share of it that matters"
-            )
-        )
-        return Measured(
-            ratio=None,
-            delta=delta,
+        if delta.low == delta.high == 0:
+            settled = Judgement(Verdict.EQUIVALENT, f"all samples of both are {plain(base)}")
+        return measured_without_ratio(
+            metric,
+            msgspec.structs.replace(found, delta=delta, bounds=floored(found.bounds)),
             paired=found.over == "pairs",
             shown=shown,
             settled=settled,

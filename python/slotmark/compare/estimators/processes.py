@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
+from slotmark.compare.estimators.interface import (
+    Entry,
+    Estimate,
+    Measured,
+    Task,
+    measured_of_means,
+    measured_without_ratio,
+)
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.rows import Basis
 from slotmark.compare.summary import summarise_runs
@@ -60,21 +67,15 @@ def _measured(task: Task, metric: Metric, ours: np.ndarray, theirs: np.ndarray) 
         return Measured(ratio=None, paired=False, shown=shown, settled=settled)
     delta, base = found.delta, float(ours.mean())
     basis = Basis("processes", (ours.size, theirs.size), (float(ours.size), float(theirs.size)))
-    if base <= 0:
-        same = not (ours.any() or theirs.any())
-        settled = (
-            Judgement(Verdict.EQUIVALENT, "0 in every process of both")
-            if same
-            else Judgement(
-                Verdict.INCONCLUSIVE, "the baseline's mean is 0 or below, so there is no share of it that matters"
-            )
-        )
-        return Measured(ratio=None, delta=delta, paired=False, shown=shown, settled=settled, basis=basis)
     settled = (
         Judgement(Verdict.INCONCLUSIVE, f"{fewest} processes on a side agree too often by chance; record at least 5")
         if fewest < ENOUGH_RUNS
         else None
     )
+    if base <= 0:
+        if not (ours.any() or theirs.any()):
+            settled = Judgement(Verdict.EQUIVALENT, "0 in every process of both")
+        return measured_without_ratio(metric, found, paired=False, shown=shown, settled=settled, basis=basis)
     return measured_of_means(
         metric, base, delta, found.bounds, p=found.p, paired=False, shown=shown, settled=settled, basis=basis
     )

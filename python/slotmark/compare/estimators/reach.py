@@ -32,7 +32,8 @@ class Chance(msgspec.Struct, frozen=True, kw_only=True):
         part: Which samples.
         mean: Of the metric, above 0.
         spread: The variance of the difference, as a share of the mean.
-        before: Degrees of freedom that a comparison has beside those of its own units, as those of a table.
+        before: Degrees of freedom that a comparison has beside those of its own units, as those of a table; infinite of what a policy assumes, which counts for a single
+            run per side alone.
         hosts: Of mixed rounds: how many swapped.
         at_least: Whether the spread holds only what varies within a run.
     """
@@ -68,23 +69,29 @@ class Chance(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_find(self, change: float, alpha: float) -> int | None:
         """Returns the number of units that find a difference, a share of the mean, four times in five at a level of the test; None where no number within reach does."""
-        return self._needed(change, alpha, 2)
+        return self._needed(change, alpha, ENOUGH_RUNS)
 
     def _needed(self, share: float, alpha: float, fewest: int) -> int | None:
         # Two runs of each side are enough where they show how much runs differ; two rounds are conditional. Hosts are swapped back in every second round.
         if self.design == "runs":
             fewest = 1 if self.before else 2
         mixed = self.design == "mixed rounds"
-        return units_needed(
-            float(np.log1p(share)),
-            float(np.sqrt(self.spread.variance)),
-            self.degrees,
-            self.spread.degrees,
-            alpha,
-            before=self.before,
-            first=fewest + fewest % 2 if mixed else fewest,
-            step=2 if mixed else 1,
-        )
+
+        def found(before: float, first: int) -> int | None:
+            return units_needed(
+                float(np.log1p(share)),
+                float(np.sqrt(self.spread.variance)),
+                self.degrees,
+                self.spread.degrees,
+                alpha,
+                before=before,
+                first=first + first % 2 if mixed else first,
+                step=2 if mixed else 1,
+            )
+
+        if not np.isinf(self.before):
+            return found(self.before, fewest)
+        return 1 if found(self.before, 1) == 1 else found(0.0, 2)
 
 
 class Variation(msgspec.Struct, frozen=True, kw_only=True):
@@ -265,7 +272,8 @@ def smallest(found: Variation, runs: int, alpha: float) -> float | None:
         return None
     spread = chance.spread
     error = float(np.sqrt(spread.variance / runs))
-    log = detectable_log(error, chance.degrees(runs), spread.degrees, alpha, before=found.before)
+    before = 0.0 if runs > 1 and np.isinf(found.before) else found.before
+    log = detectable_log(error, chance.degrees(runs), spread.degrees, alpha, before=before)
     with np.errstate(over="ignore"):
         share = float(np.expm1(log))
     return share if np.isfinite(share) else None

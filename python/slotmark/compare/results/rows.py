@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from slotmark.compare.margins import limits
 from slotmark.compare.traits import Unit, traits_of, unit_of
 from slotmark.metrics import Key, Metric
 from slotmark.statistics.interval import Interval
@@ -187,9 +188,16 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def limits(self) -> tuple[float, float]:
+        """The ratios between which the difference doesn't matter."""
+        return limits(self.margin, absolute=self.margin_absolute is not None)
+
+    @property
     def excludes_none(self) -> bool:
         """Returns whether the interval excludes that there is no difference."""
-        return self.ratio is not None and (self.ratio.low > 1 or self.ratio.high < 1)
+        if self.ratio is None:
+            return self.p_adjusted is not None and self.delta is not None and not self.delta.low <= 0 <= self.delta.high
+        return self.ratio.low > 1 or self.ratio.high < 1
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,7 +208,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         part: Which samples, looked at by themselves: a setting such as ``decode, sequential``, or a kind of blocks; :data:`ALL` for all.
         quantity: What of them is compared.
         summaries: One per side, in the order of the sides; None where a side lacks this metric or part.
-        fitted: The level of each side by the model that the differences follow from, in the metric's unit; None where levels are those of the samples.
+        fitted: The level of each side that the differences are between, in the metric's unit: by a model, or the mean of the means of its runs; None where levels are those of
+            the samples.
         differences: One per candidate, in order; None where not compared.
         warnings: Warnings about this row.
     """
@@ -231,10 +240,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         means = self.quantity in ("mean", "all blocks together")
         return [one and (one.mean if means else one.median) for one in self.summaries]
 
-    def worst_within(self, margin: float) -> float | None:
-        """The level, in the metric's unit, beyond which one is worse than the baseline's by more than a margin, a fraction; None where the baseline has none."""
-        level = self.levels[0]
-        return level and (level * (1 + margin) if self.metric.better == "lower" else level / (1 + margin))
+    def worst_within(self, difference: Difference) -> float | None:
+        """The level, in the metric's unit, beyond which one is worse than the baseline's by more than the margin; None where the baseline has none."""
+        level, lower = self.levels[0], self.metric.better == "lower"
+        if level is None or difference.margin_absolute is None:
+            return level and level * difference.limits[lower]
+        return level + difference.margin_absolute if lower else level - difference.margin_absolute
 
 
 def _inverse(ratio: Interval | None) -> Interval | None:

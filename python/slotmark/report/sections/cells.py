@@ -104,7 +104,7 @@ def margin_in_words(metric: Metric, difference: Difference) -> str:
 
 def threshold_in_words(row: Row, difference: Difference) -> str:
     """The baseline's level beyond which a level is worse by more than the margin, with its unit; empty where it has none."""
-    worst = row.worst_within(difference.margin)
+    worst = row.worst_within(difference)
     if worst is None:
         return ""
     scale, unit = readable(row.metric)
@@ -115,7 +115,11 @@ def margin_cell(metric: Metric, difference: Difference) -> Cell:
     """The margin in force, and as a share of the baseline for those who ask."""
     if difference.verdict is None:
         return Cell("")
-    share = "" if difference.margin_absolute is None else f"{percent(difference.margin)} of the baseline"
+    share = (
+        ""
+        if difference.margin_absolute is None or difference.ratio is None
+        else f"{percent(difference.margin)} of the baseline"
+    )
     return Cell(f"±\N{NO-BREAK SPACE}{margin_in_words(metric, difference)}", remark=share)
 
 

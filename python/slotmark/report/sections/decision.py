@@ -8,7 +8,7 @@ from slotmark.compare.result import Comparison
 from slotmark.compare.results.decision import Cause, Decision
 from slotmark.compare.results.rows import NOT_KNOWN, Difference, Row
 from slotmark.metrics import Rank
-from slotmark.numbers import percent, percent_change
+from slotmark.numbers import percent, percent_change, quantity
 from slotmark.report.document import Block, Forest, Mark, Paragraph
 from slotmark.report.sections.cells import (
     in_a_sentence,
@@ -85,7 +85,7 @@ def forest(comparison: Comparison, of: Collection[Rank] = ("decisive", "importan
 
 
 def _mark(comparison: Comparison, row: Row, place: int, difference: Difference, side: str) -> Mark:
-    ratio, margin = difference.ratio, difference.margin
+    ratio = difference.ratio
     return Mark(
         name=": ".join(filter(None, (side, row.title))),
         rank=row.metric.rank,
@@ -94,7 +94,7 @@ def _mark(comparison: Comparison, row: Row, place: int, difference: Difference, 
         text=f"{percent_change(ratio.estimate)} %" if ratio else "-",
         span=f"{percent_change(ratio.low)} to {percent_change(ratio.high)}" if ratio and ratio.low < ratio.high else "",
         ends=(ratio.estimate - 1, ratio.low - 1, ratio.high - 1) if ratio else None,
-        margin=(1 / (1 + margin) - 1, margin),
+        margin=(difference.limits[0] - 1, difference.limits[1] - 1),
         limit=margin_in_words(row.metric, difference),
         threshold=threshold_in_words(row, difference),
         link=link_of(comparison, row, place),
@@ -161,12 +161,20 @@ def _lines(comparison: Comparison, decision: Decision) -> list[Paragraph]:
     return [one for _, one in sorted(found, key=lambda one: one[0])]
 
 
+def _amount(row: Row, difference: Difference) -> str:
+    """A difference of which nothing is a share, in words."""
+    if difference.delta is None or difference.margin_absolute is None:
+        return "not comparable"
+    size = difference.delta.estimate
+    return f"{quantity(abs(size), row.metric.unit)} {'lower' if size < 0 else 'higher'}"
+
+
 def _line(
     comparison: Comparison, row: Row, place: int, difference: Difference, cause: Cause | None, begin: str
 ) -> tuple[int, Paragraph]:
     """A decisive row in plain words, behind its place in the order."""
     levels = levels_in_words(row, place)
-    change = moved(row, place, difference.ratio) if difference.ratio else f"not comparable ({levels})"
+    change = moved(row, place, difference.ratio) if difference.ratio else f"{_amount(row, difference)} ({levels})"
     what = f"{begin}{row.title} is {change}"
     limit = margin_in_words(row.metric, difference)
     if cause is None:

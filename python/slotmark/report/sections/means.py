@@ -139,7 +139,7 @@ def _counts(rows: Sequence[Row], place: int, comparison: Comparison) -> str:
         span = "no" if not counts else f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
         parts.append(f"{name} {span} of {runs} run{'s' if runs > 1 else ''}")
     fitted = (
-        " Both columns are levels by the model of the difference, not means of samples."
+        " Both columns are the levels that the difference is between, not means of all samples."
         if any(row.fitted for row in rows)
         else ""
     )

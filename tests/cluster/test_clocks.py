@@ -1,6 +1,9 @@
 """Clocks from the logs alone: who is at the other end of each connection, how far clocks are apart, and what is said of it."""
 
+import json
+import shutil
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +111,44 @@ def test_corrected_clocks_give_the_times_of_the_others_and_the_tables_stay(tmp_p
             assert times[after][key] == (None if ns is None else ns - shifts[key[0]])
     assert corrected.manifest.parameters["clocks"] == "corrected"
     assert "times of these hosts are converted to the clock of node-" in warned(corrected)["clocks_corrected"]
+
+
+@pytest.mark.parametrize(("ahead_s", "stops"), [(120, True), (-120, False)])
+def test_the_ends_of_logs_are_corrected_too(tmp_path: Path, ahead_s: int, *, stops: bool) -> None:
+    """A host whose clock is two minutes ahead and that stopped as much early, and one that ran on, with a clock that is behind."""
+    simulate(skewed({}, 5, 300), 7, tmp_path / "true", quietly)
+    shutil.copytree(tmp_path / "true", tmp_path / "wrong")
+    for folder, seconds in (("true", 0), ("wrong", ahead_s)):
+        log = tmp_path / folder / "node-2" / "stdout"
+        lines = [json.loads(one) for one in log.read_text().splitlines()]
+        began = datetime.fromisoformat(lines[0]["at"][:19])
+        moved = []
+        for one in lines:
+            at = datetime.fromisoformat(one["at"][:19])
+            if not stops or (at - began).total_seconds() < 180:
+                one["at"] = f"{at + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}{one['at'][19:]}"
+                moved.append(json.dumps(one, separators=(",", ":")) + "\n")
+        log.write_text("".join(moved))
+    true, corrected = (
+        ingest(IngestRequest(logs=[str(tmp_path / name)], out=tmp_path / f"{name}-run", correct_clocks=True))[0]
+        for name in ("true", "wrong")
+    )
+    assert [host for host, row in clocks(corrected).items() if row["correction_ns"]] == ["node-2"]
+    early = [[one.text for one in run.manifest.warnings if one.kind == "stopped_early"] for run in (true, corrected)]
+    assert early[0] == early[1]
+    assert len(early[0]) == stops
+    assert corrected.manifest.started[:19] == true.manifest.started[:19]
+    assert corrected.manifest.ended[:19] == true.manifest.ended[:19]
+    without, facts = [], []
+    for run in (true, corrected):
+        with Analysis(run, filters=[]) as analysis:
+            without.append(analysis.relation("blocks_without_hosts").to_pylist())
+            facts.append({name: text for name, text in analysis.facts() if "run time" in name or "spread" in name})
+    assert without[0] == without[1]
+    assert bool(without[0]) == stops
+    assert len(facts[0]) == 5
+    for name, text in facts[0].items():
+        assert float(facts[1][name]) == pytest.approx(float(text), abs=0.1), name
 
 
 def test_the_command_corrects_and_takes_a_limit(tmp_path: Path) -> None:

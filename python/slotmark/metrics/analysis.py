@@ -105,10 +105,10 @@ class Analysis:
             for name, words in self.catalogue.words.items():
                 self._prepare(words.values, f"'{name}'")
                 self._run(lambda name=name, words=words: self._database.name_words(name, words), f"'{name}'")
-            for column, sql in self.catalogue.shifts.items():
-                if self.run.manifest.tables.keys() >= set(names_in(sql)):
-                    self._prepare(sql, f"'{column}'")
-                    self._run(lambda sql=sql, column=column: self._database.shift(column, sql), f"'{column}'")
+            shifts = self.catalogue.shifts
+            if shifts.by and self.run.manifest.tables.keys() >= set(names_in(shifts.by)):
+                self._prepare(shifts.by, "'shifts'")
+                self._run(lambda: self._database.shift(shifts), "'shifts'")
             self._database.forget_tables()
         except BaseException:
             self._database.close()

@@ -29,6 +29,7 @@ from slotmark.metrics.entries import (
     Predicted,
     Ranks,
     SetUp,
+    Shifts,
     Turns,
     WarningKind,
     Words,
@@ -168,8 +169,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             setting of a client; empty where there is one part.
         parts: What of the keys is compared by itself too.
         words: By the name that SQL has for their type.
-        shifts: Columns of integers in tables with the members' column, each with SQL that gives that column and ``shift``: tables are read with
-            the member's shift taken from the column. For runs that have the tables which the SQL reads.
+        shifts: Numbers that are taken from the members' values when tables are read.
         optional: Tables that not every run has, with the types of their columns: a run without one has none of its rows.
         made_by: The command that makes a run of the bench, with ``{run}`` for its folder.
         in_turns_by: The command that makes runs of two targets that take turns; empty where none does.
@@ -211,7 +211,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     part: str = ""
     parts: tuple[Part, ...] = ()
     words: dict[str, Words] = {}
-    shifts: dict[str, str] = {}
+    shifts: Shifts = Shifts()
     optional: dict[str, dict[str, str]] = {}
     made_by: str = ""
     in_turns_by: str = ""

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from slotmark import _core
 from slotmark.cores import usable_cores
 from slotmark.errors import RunError
-from slotmark.metrics.entries import Native, Words
+from slotmark.metrics.entries import Native, Shifts, Words
 from slotmark.metrics.members import LAST, Members, Piece, members_of, pieces_of
 from slotmark.metrics.sql import allow_folders, identifier, names_in, parquet_files, quoted, scans
 from slotmark.run import Run
@@ -103,7 +103,8 @@ class Database:
         self._columns: dict[str, list[str]] = {}
         self._words: dict[str, str] = {}
         self._numbered: dict[str, dict[str, str]] = {}
-        self._shifts: dict[str, dict[str, int]] = {}
+        self._shifts: dict[str, int] = {}
+        self._shifting: tuple[str, ...] = ()
         self._shifted: dict[str, list[str]] = {}
         self._kept: dict[str, list[Piece]] = {}
         self._rows: dict[str, int] = {}
@@ -150,7 +151,7 @@ class Database:
         files = self._files[name] = _whole_files(self.run, name)
         columns = self._columns[name] = pq.read_schema(files[0]).names
         self._numbered[name] = {column: self._words[column] for column in sorted(self._words.keys() & columns)}
-        self._shifted[name] = [column for column in self._shifts if {column, self._column} <= set(columns)]
+        self._shifted[name] = [column for column in self._shifting if {column, self._column} <= set(columns)]
         kind = "TABLE" if self._reads_whole and not natively else "VIEW"
         self.execute(f"CREATE {kind} {identifier(name)} AS {self._rows_of(name, files)}")
 
@@ -178,13 +179,13 @@ class Database:
             # All members at once, in memory: files of relations would take longer than the relations.
             self._small = self._small or len(names) <= self._members_at_once
 
-    def shift(self, column: str, sql: str) -> None:
-        """Takes from the values of a column of this name, in tables opened from here on that have a member, what some SQL gives for the member."""
+    def shift(self, shifts: Shifts) -> None:
+        """Takes what some SQL gives for a member from its values of some columns, in tables opened from here on."""
         member = identifier(self._column)
-        named = f"SELECT CAST({member} AS VARCHAR), CAST(shift AS BIGINT) FROM ({sql}\n) WHERE {member} IS NOT NULL AND shift IS NOT NULL"
+        named = f"SELECT CAST({member} AS VARCHAR), CAST(shift AS BIGINT) FROM ({shifts.by}\n) WHERE {member} IS NOT NULL AND shift IS NOT NULL"
         self._fetch(named)
-        if shifts := dict(self._connection.sql(named).fetchall()):
-            self._shifts[column] = shifts
+        self._shifts = dict(self._connection.sql(named).fetchall())
+        self._shifting = shifts.columns if self._shifts else ()
 
     def make(self, name: str, sql: str) -> None:
         """Computes a table."""
@@ -231,7 +232,6 @@ class Database:
             RunError: A table that has the arguments, as the genesis, has no row, several, or others than whole numbers.
         """
         tables = {table: self._files[table] for table in native.tables}
-        shifts = self._shifts.get(native.shift, {})
         found = self._connection.sql(native.arguments).fetchall()
         if len(found) != 1 or not all(isinstance(value, int) for value in found[0]):
             raise RunError(
@@ -244,7 +244,7 @@ class Database:
 
         def rows(some: Members) -> pa.Table:
             files = {table: [str(file) for file in some.rows_of(table)] for table in tables}
-            members = [(member, number, shifts.get(member, 0)) for number, member in self._numbers_of(some)]
+            members = [(member, number, self._shifts.get(member, 0)) for number, member in self._numbers_of(some)]
             return _table_of(*function(files, members, some.only is not None, *arguments))
 
         if self._has_few:
@@ -335,11 +335,10 @@ class Database:
 
     def _shift_of(self, column: str, only: str | None) -> str:
         """SQL of a column with the shift of each row's member, or of one member, taken from it."""
-        shifts = self._shifts[column]
         if only is not None:
-            by = str(shifts.get(only, 0))
+            by = str(self._shifts.get(only, 0))
         else:
-            by = f"CASE {identifier(self._column)} {' '.join(f'WHEN {quoted(member)} THEN {shift}' for member, shift in shifts.items())} ELSE 0 END"
+            by = f"CASE {identifier(self._column)} {' '.join(f'WHEN {quoted(member)} THEN {shift}' for member, shift in self._shifts.items())} ELSE 0 END"
         return f"{identifier(column)} - {by} AS {identifier(column)}"
 
     def _of_members(self, members: Members, sql: str, tables: Mapping[str, list[Path]], kept: Sequence[str]) -> str:

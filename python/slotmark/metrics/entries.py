@@ -131,6 +131,18 @@ class Members(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     relations: tuple[str, ...] = ()
 
 
+class Shifts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A number per member that is taken from its values when tables are read, as the error of a host's clock from times.
+
+    Attributes:
+        columns: Columns of integers, in every table that has the members' column.
+        by: SQL that gives that column and ``shift``, for runs that have the tables which it reads; empty where nothing is shifted.
+    """
+
+    columns: tuple[str, ...] = ()
+    by: str = ""
+
+
 class Native(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A relation that compiled code makes member by member, because SQL takes several times as long.
 
@@ -140,13 +152,11 @@ class Native(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             those numbers.
         tables: The columns that it reads, by table.
         arguments: SQL of one row.
-        shift: The column that the catalogue shifts, which the function gets.
     """
 
     function: str
     tables: dict[str, list[str]]
     arguments: str
-    shift: str
 
 
 class Grows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

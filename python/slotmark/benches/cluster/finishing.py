@@ -124,9 +124,27 @@ def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
         of_clocks = [*of_clocks, catalogue("cluster").warning("clocks_disagree", hosts=refuted)]
     return writer.finish(
         _manifest(
-            cluster, ingested, [*cluster.noted, *_of_tracing(writer.tables_folder, cluster, ingested), *of_clocks]
+            cluster,
+            _corrected(ingested, found.clocks),
+            [*cluster.noted, *_of_tracing(writer.tables_folder, cluster, ingested), *of_clocks],
         )
     )
+
+
+def _corrected(ingested: Ingested, clocks: pa.Table) -> Ingested:
+    """Lines with the times of hosts by corrected clocks, as tables are read: by its own clock a host may seem to have stopped early."""
+    corrections = dict(zip(clocks["host"].to_pylist(), clocks["correction_ns"].to_pylist(), strict=True))
+
+    def moved(host: Host, ts_ns: int | None) -> int | None:
+        return None if ts_ns is None else ts_ns - corrections.get(host.host, 0)
+
+    hosts = [
+        msgspec.structs.replace(
+            host, first_ts_ns=moved(host, host.first_ts_ns), last_ts_ns=moved(host, host.last_ts_ns)
+        )
+        for host in ingested.hosts
+    ]
+    return msgspec.structs.replace(ingested, hosts=hosts)
 
 
 def _of_tracing(tables: Path, cluster: Cluster, ingested: Ingested) -> list[Warning]:

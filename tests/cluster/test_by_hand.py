@@ -264,6 +264,21 @@ def test_resources_are_rates_between_samples_and_a_reset_is_left_out(tmp_path: P
         }  # a sample's, not a second's
 
 
+def test_a_host_without_a_forge_loop_misses_no_slots(tmp_path: Path) -> None:
+    """Two hosts that look whether they lead, of which one misses a slot, and a relay, of which there are samples of resources."""
+    cluster = Cluster(3)
+    for slot in range(20):
+        for host in range(3):
+            cluster.resources(host, ts(slot, 500), CentiCpu=slot)
+        cluster.check(0, slot)
+        if slot != 7:
+            cluster.check(1, slot)
+    with analysed(cluster, tmp_path) as analysis:
+        starts = values(analysis, "forge_starts")
+        assert {host for _, host in starts} == {"node-0", "node-1"}
+        assert [key for key, count in starts.items() if count != 1] == [(7, "node-1")]
+
+
 def test_busy_spans_count_their_slots(tmp_path: Path) -> None:
     cluster = Cluster(1, epoch_slots=20)
     used, total = {3: 90, 7: 85, 8: 100, 9: 99, 21: 95, 22: 95, 23: 95, 24: 95, 25: 95}, 0
@@ -274,7 +289,7 @@ def test_busy_spans_count_their_slots(tmp_path: Path) -> None:
         # One slot alone is 1 long; 7 to 9 is 3; 21 to 25 begins in slot 1 of epoch 1 and goes on beyond its slot 3.
         assert values(analysis, "busy_span_slots") == {(3, "node-0"): 1, (7, "node-0"): 3, (21, "node-0"): 5}
         assert values(analysis, "epoch_span_slots") == {(21, "node-0"): 5}
-        # A host whose forge loop never runs: its log is of a node that would tell.
+        # No host's forge loop runs: no log tells that this node has none.
         assert values(analysis, "forge_starts") == {(slot, "node-0"): 0 for slot in range(30)}
     with analysed(cluster, tmp_path / "published", published=True) as analysis:
         assert values(analysis, "busy_span_slots") == {(3, "node-0"): 0, (7, "node-0"): 2, (21, "node-0"): 4}

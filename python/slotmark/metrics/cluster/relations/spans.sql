@@ -1,15 +1,18 @@
 -- One row per host: the first and the last slot in its log, and whether that has the starts of its forge loop. It hasn't where there are decisions,
--- leader or not, and never a start. A host whose forge loop doesn't run has neither.
+-- leader or not, and never a start. Where there are neither, it is null: `forge_loops` says what is made of that.
 WITH logged AS (
     SELECT
         host,
         MIN(slot) FILTER (events > 0) AS first_slot,
         MAX(slot) FILTER (events > 0) AS last_slot,
-        SUM(starts) > 0 OR COUNT(COALESCE(leading_ts_ns, not_leading_ts_ns)) = 0 AS has_starts
+        CASE
+            WHEN SUM(starts) > 0 THEN TRUE
+            WHEN COUNT(COALESCE(leading_ts_ns, not_leading_ts_ns)) > 0 THEN FALSE
+        END AS has_starts
     FROM slot_rows
     GROUP BY host
     UNION ALL
-    SELECT host, MIN(slot) AS first_slot, MAX(slot) AS last_slot, TRUE AS has_starts
+    SELECT host, MIN(slot) AS first_slot, MAX(slot) AS last_slot, NULL AS has_starts
     FROM usage_rows
     GROUP BY host
 )

@@ -264,6 +264,28 @@ def test_resources_are_rates_between_samples_and_a_reset_is_left_out(tmp_path: P
         }  # a sample's, not a second's
 
 
+def test_what_a_sample_lacks_is_not_recorded(tmp_path: Path) -> None:
+    """Samples without five of the fields; then all of them, and one that lacks what the host read from the network."""
+    cluster = Cluster(1)
+    mib, kib = 1 << 20, 1 << 10
+    needed = dict.fromkeys(
+        ("CentiGC", "CentiMut", "GcsMajor", "GcsMinor", "Alloc", "Live", "RSS", "CentiBlkIO", "Threads"), 1
+    )
+    every = {"Heap": 3 * mib, "NetRd": 8 * kib, "NetWr": 4 * kib, "FsRd": 2 * kib, "FsWr": kib}
+    for slot, more in enumerate([{}, {}, every, {**every, "NetRd": 10 * kib}, {"Heap": mib}, every]):
+        values_of = {"CentiCpu": 10 * slot, **needed, "GcsMinor": slot, **more}
+        cluster.say(0, ts(slot, 500), "Resources", kind="ResourceStats", **values_of)
+    with analysed(cluster, tmp_path) as analysis:
+        one = "node-0"
+        assert values(analysis, "heap_mib") == {(2, one): 3, (3, one): 3, (4, one): 1, (5, one): 3}
+        assert values(analysis, "net_read_kib") == {(3, one): 2}
+        assert values(analysis, "fs_written_kib") == {(3, one): 0}
+        assert values(analysis, "cpu_percent") == {(slot, one): 10 for slot in range(1, 6)}
+        assert "counters_restarted" not in [warning.kind for warning in analysis.warnings()]
+        held = analysis.query("SELECT net_read_bytes FROM resources ORDER BY ts_ns")["net_read_bytes"].to_pylist()
+        assert held == [None, None, 8 * kib, 10 * kib, None, 8 * kib]
+
+
 def test_a_host_without_a_forge_loop_misses_no_slots(tmp_path: Path) -> None:
     """Two hosts that look whether they lead, of which one misses a slot, and a relay, of which there are samples of resources."""
     cluster = Cluster(3)

@@ -90,8 +90,8 @@ row!(
     /// A sample of a node's resources: counters since its start, and levels.
     ResourceRow, "resources", {
         host: Word, ts_ns: Whole, cpu_cs: Whole, gc_cs: Whole, mutator_cs: Whole, major_gcs: Whole, minor_gcs: Whole, allocated_bytes: Whole,
-        live_bytes: Whole, rss_bytes: Whole, block_io_cs: Whole, threads: Whole, heap_bytes: Whole, net_read_bytes: Whole,
-        net_written_bytes: Whole, fs_read_bytes: Whole, fs_written_bytes: Whole,
+        live_bytes: Whole, rss_bytes: Whole, block_io_cs: Whole, threads: Whole, heap_bytes: Optional, net_read_bytes: Optional,
+        net_written_bytes: Optional, fs_read_bytes: Optional, fs_written_bytes: Optional,
     }
 );
 row!(
@@ -157,9 +157,10 @@ impl Rows {
         let host = self.host(host);
         let ts_ns = entry.ts_ns;
         match entry.body {
-            Body::Resources(values) => {
-                let [cpu_cs, gc_cs, mutator_cs, major_gcs, minor_gcs, allocated_bytes, live_bytes, rss_bytes, rest @ ..] = values;
-                let [block_io_cs, threads, heap_bytes, net_read_bytes, net_written_bytes, fs_read_bytes, fs_written_bytes] = rest;
+            Body::Resources(needed, optional) => {
+                let [cpu_cs, gc_cs, mutator_cs, major_gcs, minor_gcs, allocated_bytes, live_bytes, rss_bytes, block_io_cs, threads] =
+                    needed;
+                let [heap_bytes, net_read_bytes, net_written_bytes, fs_read_bytes, fs_written_bytes] = optional.map(number);
                 let row = ResourceRow {
                     host,
                     ts_ns,

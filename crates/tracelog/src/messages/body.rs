@@ -1,12 +1,12 @@
 //! The content of messages: the columns of the rows that they become.
 
-use super::values::RESOURCES;
+use super::values::{RESOURCES_NEEDED, RESOURCES_OPTIONAL};
 
 /// The columns of a message's row. Numbers are as in the log; None where a message hasn't the field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Body<'a> {
-    /// A row of `resources`, in the order of its columns.
-    Resources([i64; RESOURCES.len()]),
+    /// A row of `resources`, in the order of its columns: those that every log has, and the others.
+    Resources([i64; RESOURCES_NEEDED], [Option<i64>; RESOURCES_OPTIONAL]),
     /// A row of `slot_events`.
     Slot(Slot),
     /// A row of `ledger_metrics`.

@@ -5,8 +5,8 @@ use crate::json::{Cursor, Value};
 use crate::reason::Reason;
 use crate::time::line_time;
 
-/// The fields of a resource message; the first ten are always there, the others count as 0 where they aren't.
-pub(crate) const RESOURCES: [&str; 15] = [
+/// The fields of a resource message; the first ten are always there.
+pub(crate) const RESOURCES: [&str; RESOURCES_NEEDED + RESOURCES_OPTIONAL] = [
     "CentiCpu",
     "CentiGC",
     "CentiMut",
@@ -23,7 +23,8 @@ pub(crate) const RESOURCES: [&str; 15] = [
     "FsRd",
     "FsWr",
 ];
-const RESOURCES_REQUIRED: usize = 10;
+pub(super) const RESOURCES_NEEDED: usize = 10;
+pub(super) const RESOURCES_OPTIONAL: usize = 5;
 
 pub(super) fn resources<'a>(members: &mut impl Members<'a>) -> Result<Option<Body<'a>>, Reason> {
     /// Places in [`RESOURCES`] in the order in which nodes write them: that of the alphabet.
@@ -38,10 +39,13 @@ pub(super) fn resources<'a>(members: &mut impl Members<'a>) -> Result<Option<Bod
         }
         Ok(place.is_some())
     })?;
-    if let Some(missing) = values[..RESOURCES_REQUIRED].iter().position(Option::is_none) {
-        return Err(Reason::Missing(RESOURCES[missing]));
+    let mut needed = [0; RESOURCES_NEEDED];
+    for ((needed, value), name) in needed.iter_mut().zip(values).zip(RESOURCES) {
+        *needed = value.ok_or(Reason::Missing(name))?;
     }
-    Ok(Some(Body::Resources(values.map(Option::unwrap_or_default))))
+    let mut optional = [None; RESOURCES_OPTIONAL];
+    optional.copy_from_slice(&values[RESOURCES_NEEDED..]);
+    Ok(Some(Body::Resources(needed, optional)))
 }
 
 /// Reads a header that was announced; not after it was sent, and not of going back.

@@ -315,6 +315,52 @@ def test_busy_spans_count_their_slots(tmp_path: Path) -> None:
         assert values(analysis, "forge_starts") == {(slot, "node-0"): 0 for slot in range(30)}
     with analysed(cluster, tmp_path / "published", published=True) as analysis:
         assert values(analysis, "busy_span_slots") == {(3, "node-0"): 0, (7, "node-0"): 2, (21, "node-0"): 4}
+        assert values(analysis, "epoch_span_slots") == {(21, "node-0"): 5}
+
+
+def busy(cluster: Cluster, slots: set[int], last: int) -> Cluster:
+    """A host that is busy in some slots, sampled in the middle of each slot."""
+    total = 0
+    for slot in range(last + 1):
+        total += 95 if slot in slots else 10
+        cluster.resources(0, ts(slot, 500), CentiCpu=total)
+    return cluster
+
+
+def test_spans_at_a_boundary_end_after_its_epochs_fourth_slot(tmp_path: Path) -> None:
+    """Spans that come from the epoch before, and end in its slots 1, 3 and 4; and one that begins in slot 2."""
+    slots = {*range(12, 22), *range(35, 44), *range(58, 65), *range(82, 85)}
+    with analysed(busy(Cluster(1, epoch_slots=20), slots, 90), tmp_path) as analysis:
+        assert values(analysis, "busy_span_slots") == {
+            (begin, "node-0"): n for begin, n in ((12, 10), (35, 9), (58, 7), (82, 3))
+        }
+        assert values(analysis, "epoch_span_slots") == {(58, "node-0"): 7, (82, "node-0"): 3}
+    with analysed(busy(Cluster(1, epoch_slots=20), slots, 90), tmp_path / "published", published=True) as analysis:
+        assert values(analysis, "epoch_span_slots") == {(82, "node-0"): 3}  # it takes those that begin there
+
+
+def test_a_sample_stands_for_the_slots_since_the_one_before(tmp_path: Path) -> None:
+    short, late = Cluster(1), Cluster(1)
+    short.genesis["slotLength"] = 0.2
+    for second in range(31):
+        short.resources(0, ts(second, 500), CentiCpu=100 * second)
+    for place in range(600):
+        # Every 1.0012 s: now and then no sample falls into a slot.
+        late.resources(0, ts(0, 500 + 1001.2 * place), CentiCpu=100 * place)
+    with analysed(short, tmp_path / "short") as analysis:
+        assert values(analysis, "busy_span_slots") == {(3, "node-0"): 150}
+    with analysed(late, tmp_path / "late") as analysis:
+        assert len(values(analysis, "cpu_percent")) == 599
+        assert values(analysis, "busy_span_slots") == {(1, "node-0"): 600}
+
+
+def test_the_published_spans_bridge_what_filters_leave_out(tmp_path: Path) -> None:
+    cluster = busy(Cluster(1, epoch_slots=20), set(range(12, 31)), 50)
+    with analysed(cluster, tmp_path, [Filter("EpSlotGEq", 3)], published=True) as analysis:
+        assert values(analysis, "busy_span_slots") == {(12, "node-0"): 18}
+        assert values(analysis, "epoch_span_slots") == {}
+    with analysed(cluster, tmp_path / "ours", [Filter("EpSlotGEq", 3)]) as analysis:
+        assert values(analysis, "busy_span_slots") == {(12, "node-0"): 8, (23, "node-0"): 8}
 
 
 def test_filters_say_which_blocks_and_slots_count_and_why_not(tmp_path: Path) -> None:

@@ -279,15 +279,14 @@ def counters(slot: Slot) -> dict[str, int]:
 
 
 def spans(host: str, busy: set[int], expected: Expected) -> None:
-    """The stretches of busy slots, and those that begin in the first three slots of an epoch and go on."""
+    """The stretches of busy slots, and those that have one of the first three slots of an epoch and end after its fourth."""
     begins = [slot for slot in busy if slot - 1 not in busy]
     for begin in begins:
         end = begin
         while end in busy:
             end += 1
         expected["busy_span_slots"][begin, host] = end - begin
-        inside = [slot % EPOCH_SLOTS for slot in range(begin, end)]
-        if min(inside) < 3 < max(inside):
+        if any(slot % EPOCH_SLOTS < 3 and slot - slot % EPOCH_SLOTS + 3 < end - 1 for slot in range(begin, end)):
             expected["epoch_span_slots"][begin, host] = end - begin
 
 

@@ -92,6 +92,7 @@ last AS (
 SELECT
     host,
     slot,
+    slot - LAG(slot) OVER sampled AS span_slots,
     ts_ns - LAG(ts_ns) OVER sampled AS span_ns,
     cpu_cs - LAG(cpu_cs) OVER sampled AS cpu,
     gc_cs - LAG(gc_cs) OVER sampled AS gc,

@@ -23,8 +23,9 @@ const ALLOCATED: usize = 5;
 /// Levels.
 const LEVELS: [&str; 3] = ["rss_bytes", "heap_bytes", "live_bytes"];
 /// The columns of the result, counters and levels in their order.
-const COLUMNS: [&str; 2 + COUNTERS.len() + LEVELS.len()] = [
+const COLUMNS: [&str; 3 + COUNTERS.len() + LEVELS.len()] = [
     "slot",
+    "span_slots",
     "span_ns",
     "cpu",
     "gc",
@@ -52,7 +53,7 @@ struct Sample {
 
 /// One row per host and slot in which it was sampled, of the slot's last sample, in the order of hosts as given and of time.
 ///
-/// Columns: `host` (its number), `slot`, `span_ns` (since the sample before, null for a host's first), how much each counter rose meanwhile (`cpu`, `gc`,
+/// Columns: `host` (its number), `slot`, `span_slots` and `span_ns` (since the sample before, null for a host's first), how much each counter rose meanwhile (`cpu`, `gc`,
 /// `mutator`, `major`, `minor`, `allocated`, `net_read`, `net_written`, `fs_read`, `fs_written`; below 0 where it went down), and the levels
 /// `rss_bytes`, `heap_bytes`, `live_bytes`.
 ///
@@ -108,8 +109,11 @@ fn rows_of(hosts: &[WantedHost], found: &[Vec<Sample>], read: &[Vec<i64>]) -> Ta
         values
     };
     let rose = |before: i64, now: i64| if before == NONE || now == NONE { NONE } else { now.checked_sub(before).unwrap_or(NONE) };
-    let mut columns =
-        vec![column(&|_, sample| sample.slot), column(&|before, sample| before.map_or(NONE, |before| rose(before.ts_ns, sample.ts_ns)))];
+    let mut columns = vec![
+        column(&|_, sample| sample.slot),
+        column(&|before, sample| before.map_or(NONE, |before| sample.slot - before.slot)),
+        column(&|before, sample| before.map_or(NONE, |before| rose(before.ts_ns, sample.ts_ns))),
+    ];
     let (counters, levels) = read.split_at(COUNTERS.len());
     columns.extend(
         counters.iter().map(|values| column(&|before, now| before.map_or(NONE, |before| rose(values[before.row], values[now.row])))),

@@ -26,6 +26,7 @@ SELECT
     host,
     slot,
     epoch_slot,
+    span_slots,
     span_ns IS NOT NULL AND NOT whole AS was_reset,
     CASE WHEN published THEN CEIL(cpu / span_s) ELSE cpu / span_s END AS cpu_percent,
     CASE WHEN published THEN CEIL(gc / span_s) ELSE gc / span_s END AS gc_percent,

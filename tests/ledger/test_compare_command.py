@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from slotmark.benches.ledger.importing import Recording, import_recordings
+from slotmark.compare import alone, show_run
+from slotmark.report.exports import figures
+from slotmark.run import open_run
 from tests.conftest import remarks, slotmark
 from tests.ledger.recordings import AGE_2024, points, tab_separated, written
 
@@ -265,6 +268,15 @@ def test_parts_of_the_blocks_make_no_gate_fail(tmp_path: Path) -> None:
     assert rows["", "typical block"]["verdict"] == "equivalent"
     assert rows["", "all blocks together"]["verdict"] in ("worse", "inconclusive")
     assert done.returncode == (1 if rows["", "all blocks together"]["verdict"] == "worse" else 0)
+
+
+def test_a_run_by_itself_has_the_same_metrics_in_text_json_and_exports(runs: Path) -> None:
+    run = open_run(runs / "8.10-base")
+    shown = {metric.id: summary.mean for metric, part, summary in show_run(run).rows if not part}
+    by_itself = {row.metric.id: row.summaries[0] for row in alone(run).rows if not row.part}
+    assert shown.keys() == by_itself.keys() == {one.metric.id for one in figures([alone(run)])}
+    assert {"total_us", "mut_us", "gc_us", "block_apply_us"} <= shown.keys()
+    assert {name: one.mean for name, one in by_itself.items() if one} == pytest.approx(shown)
 
 
 def test_there_is_nothing_to_filter(runs: Path) -> None:

@@ -70,7 +70,7 @@ def estimate(task: Task) -> Estimate:
             for place, cost in enumerate(costs[1:], start=1):
                 if (cost is None) != (costs[0] is None):
                     of_sides[place] += task.bench.warnings_on("lacking", metric=metric.name)
-            if costs[0] is None or all(cost is None for cost in costs[1:]):
+            if costs[0] is None or (costs[1:] and all(cost is None for cost in costs[1:])):
                 continue
             found = list(_entries(metric, costs, how, pool, [{} for _ in parts], orders, main=False))
             found[0] = msgspec.structs.replace(

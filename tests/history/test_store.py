@@ -11,10 +11,11 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from slotmark.errors import ArgumentError, SlotmarkError, StoreError
-from slotmark.history import Labels, Store, history_of, make_store, open_store
+from slotmark.history import Labels, Store, history_of, index, make_store, open_store
 from slotmark.history.decisions import Decisions
 from slotmark.history.earlier import runs_like
 from slotmark.metrics import samples
@@ -95,6 +96,22 @@ def test_the_index_is_rebuilt_with_the_same_bytes_whatever_became_of_it(store: S
     shutil.rmtree(Path(str(store.place)) / "estimates")
     assert store.recompute() == 6
     assert file.read_bytes() == whole
+
+
+def test_an_index_with_any_bit_flipped_is_made_anew(store: Store) -> None:
+    file = index_file(store)
+    store.write_index()
+    whole = file.read_bytes()
+    table = store.table()
+    assert index.decoded(whole) is not None
+    for bit in np.random.default_rng(11).choice(8 * len(whole), 3_000, replace=False).tolist():
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        assert index.decoded(bytes(damaged)) is None, bit
+    file.write_bytes(damaged)
+    assert store.table().equals(table)
+    pq.write_table(table, file)  # one without a digest, as slotmark wrote it once
+    assert index.decoded(file.read_bytes()) is None
 
 
 def test_an_index_that_is_older_than_the_runs_lacks_none_of_them(store: Store, tmp_path: Path) -> None:

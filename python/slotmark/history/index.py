@@ -1,5 +1,6 @@
 """The index of a store: the estimates of all its runs in one Parquet file, a row a run. It is made from files that each have one run's, with the same bytes whoever makes it."""
 
+import hashlib
 import re
 from collections.abc import Sequence
 
@@ -105,15 +106,39 @@ def together(tables: Sequence[pa.Table]) -> pa.Table:
     return found if digests == sorted(digests) else found.sort_by("run")
 
 
+_DIGEST = b"slotmark.sha256"
+_MARK = re.compile(_DIGEST + rb"[^0-9a-f]{1,8}([0-9a-f]{64})")
+"""The digest of the whole file, in the footer: Parquet's own checksums leave out headers of pages, and the footer."""
+
+
 def encoded(table: pa.Table) -> bytes:
-    """The table as a Parquet file."""
+    """The table as a Parquet file, with a digest of it among the metadata of its schema."""
     file = pa.BufferOutputStream()
-    pq.write_table(table.combine_chunks(), file, compression="zstd", write_statistics=False)
-    return file.getvalue().to_pybytes()
+    marked = table.combine_chunks().replace_schema_metadata({_DIGEST: b"0" * 64})
+    pq.write_table(marked, file, compression="zstd", write_statistics=False)
+    content = file.getvalue().to_pybytes()
+    first, end = _place_of_digest(content)
+    return content[:first] + hashlib.sha256(content).hexdigest().encode() + content[end:]
+
+
+def _is_whole(content: bytes) -> bool:
+    """Returns whether every bit of a file is as it was written."""
+    first, end = _place_of_digest(content)
+    without = b"".join((content[:first], b"0" * (end - first), content[end:]))
+    return end > 0 and hashlib.sha256(without).hexdigest().encode() == content[first:end]
+
+
+def _place_of_digest(content: bytes) -> tuple[int, int]:
+    """The first byte of the digest in a file, and that after it; 0 and 0 where it has none."""
+    length = int.from_bytes(content[-8:-4], "little")
+    found = _MARK.search(content, max(0, len(content) - 8 - length))
+    return found.span(1) if found else (0, 0)
 
 
 def decoded(content: bytes) -> pa.Table | None:
-    """The table of a Parquet file; None where it is none, or one of other columns: it is then made anew."""
+    """The table of a Parquet file; None where it is none, isn't as it was written, or has other columns: it is then made anew."""
+    if not _is_whole(content):
+        return None
     # A thread of Arrow's may hold the bytes for a moment longer, and freeing what is Python's as the process ends aborts it.
     own = pa.allocate_buffer(len(content))
     pa.FixedSizeBufferWriter(own).write(content)
@@ -121,4 +146,4 @@ def decoded(content: bytes) -> pa.Table | None:
         found = pq.read_table(pa.BufferReader(own), use_threads=False)
     except (OSError, pa.ArrowException):
         return None
-    return found if found.schema.equals(SCHEMA) else None
+    return found.replace_schema_metadata(None) if found.schema.equals(SCHEMA) else None

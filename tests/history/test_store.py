@@ -18,6 +18,7 @@ from slotmark.errors import ArgumentError, SlotmarkError, StoreError
 from slotmark.history import Labels, Store, history_of, index, make_store, open_store
 from slotmark.history.decisions import Decisions
 from slotmark.history.earlier import runs_like
+from slotmark.history.store import digest_of
 from slotmark.metrics import samples
 from slotmark.places import Url
 from slotmark.run import Run, check_run, open_run
@@ -382,6 +383,23 @@ def test_names_are_those_of_the_command_that_came_to_its_end(runs: list[Run], tm
     store.add([runs[0]], Labels(version="second", machine="other"))
     (row,) = store.table().to_pylist()
     assert (row["version"], row["machine"]) == ("second", "other")
+
+
+def test_the_same_command_completes_one_that_was_killed_before_it_wrote_the_index(
+    runs: list[Run], tmp_path: Path
+) -> None:
+    store = make_store(tmp_path / "store")
+    store.add(runs[:2], Labels(version="first"))
+    store.keep_index()
+    taken_out = digest_of(runs[0])
+    (tmp_path / "store" / "entries" / f"{taken_out}.json").unlink()
+    store.add_one(runs[0], Labels(version="second"), time.time_ns(), 0)  # the index is as it was
+    (again,) = store.add(runs[:1], Labels(version="second"))
+    assert not again.new
+    assert {row["run"]: row["version"] for row in store.table().to_pylist()}[taken_out] == "second"
+    content = index_file(store).read_bytes()
+    store.add(runs[:1], Labels(version="second"))
+    assert index_file(store).read_bytes() == content
 
 
 def test_a_commit_is_a_version_by_twelve_digits_where_nothing_else_names_one(runs: list[Run], tmp_path: Path) -> None:

@@ -75,12 +75,14 @@ class Added(msgspec.Struct, frozen=True):
         place: The run that was named: its path or URL.
         new: Whether it wasn't there.
         late: Whether its clock is far ahead, or its start isn't recorded, so that it is ordered by when it was added.
+        added_ns: When the command that added it began, in ns since 1970.
     """
 
     run: str
     place: str
     new: bool
     late: bool
+    added_ns: int
 
 
 class Old(msgspec.Struct, frozen=True):
@@ -152,10 +154,17 @@ class Store:
             found = local(pieces, merged, workers=workers)
         else:  # without opening store and runs again
             found = merged(self.add_one(run, labels, added_ns, number) for number, run in enumerate(runs))
-        new = {one.run for one in found if one.new}
-        if new and (known := self._indexed()) is not None and new & {*known["run"].to_pylist()}:
-            self.write_index(from_files=True)  # a run that was taken out is back, under other names perhaps
+        if self._index_is_older(found):
+            self.write_index(from_files=True)
         return found
+
+    def _index_is_older(self, found: Sequence[Added]) -> bool:
+        """Returns whether the index has runs as they were before they were taken out and added again, by this command or by one that was killed."""
+        known = self._indexed()
+        if known is None:
+            return False
+        indexed = dict(zip(known["run"].to_pylist(), known["added_ns"].to_pylist(), strict=True))
+        return any(indexed.get(one.run, one.added_ns) != one.added_ns for one in found)
 
     def add_one(self, run: Run, labels: Labels, added_ns: int, place: int) -> Added:
         """Adds a run, whatever other processes add meanwhile. Raises as :meth:`add`.
@@ -181,16 +190,16 @@ class Store:
             )
             there = self.files.create(f"entries/{digest}.json", msgspec.json.encode(entry) + b"\n")
         if there is None:
-            return Added(digest, str(run.place), new=True, late=measured is None)
-        before = decoded_entry(self._file(f"entries/{digest}.json"), there).labels
+            return Added(digest, str(run.place), new=True, late=measured is None, added_ns=added_ns)
+        before = decoded_entry(self._file(f"entries/{digest}.json"), there)
         for name in labels.__struct_fields__:
-            ours, theirs = getattr(labels, name), getattr(before, name)
+            ours, theirs = getattr(labels, name), getattr(before.labels, name)
             if ours and ours != theirs:
                 told = f"with --{name} {theirs!r}" if theirs else f"without --{name}"
                 raise StoreError(
                     f"{run.place}: already in {self.place} {told}, and a run counts once. Leave --{name} out, or remove entries/{digest}.json there to add it anew."
                 )
-        return Added(digest, str(run.place), new=False, late=False)
+        return Added(digest, str(run.place), new=False, late=False, added_ns=before.added_ns)
 
     def _copy(self, run: Run, digest: str) -> None:
         """Has the run in the store, whole: also where another writer, or one that was killed, has put it there."""

@@ -81,6 +81,16 @@ def test_what_the_files_say_about_the_process_is_kept(tmp_path: Path) -> None:
     assert "bench-1" not in (run.path / "run.json").read_text(encoding="utf-8")
 
 
+def test_a_fact_that_is_none_is_left_out_and_half_a_character_replaced(tmp_path: Path) -> None:
+    run = json.loads(beacon_run(points()))
+    run["processStats"]["statsMaxResidentSetSize"] = True
+    run["meta"] |= {"host": "\ud800", "chain": "main\udfff", "apply": {"\ud800": 1}, "memLimit": {"\ud801": "\ud802"}}
+    (process,) = imported(tmp_path, json.dumps(run)).table("processes").to_pylist()
+    assert (process["peak_bytes"], process["chain"], process["mode"]) == (None, "main\ufffd", "\ufffd")
+    hashes = [{**as_json(point, AGE_2026), "hash": "\ud800", "\ud801": 1} for point in points()]
+    assert {*column(imported(tmp_path / "b", json.dumps(hashes)), "hash")} == {"\ufffd"}
+
+
 def test_a_list_of_points_and_windows_line_ends_are_read(tmp_path: Path) -> None:
     recorded = points()
     listed = json.dumps([as_json(point, AGE_2026) for point in recorded])
@@ -143,6 +153,14 @@ BAD = {
     "two metadata objects": (JSON + JSON, r"JSON value 14: a second object about the process"),
     "two beacon runs": (beacon_run(points()) * 2, r"\.csv: 2 runs in one file"),
     "statistics that are none": (JSON.replace('"blockStats":["2"', '"blockStats":["x"'), r"block \d+: .* as 'blockStats'"),
+    "thousands of digits": (with_line(4, "\t".join([*ROW[:2], "9" * 5_000, *ROW[3:]])), r"line 4: a figure of 'totalTime' is beyond 64 bits"),
+    "thousands of digits of an era": (with_line(4, "\t".join([*ROW[:-1], "9" * 5_000 + "\n"])), r"line 4: a figure of '\.\.\.era-sp"),
+    "thousands of digits in JSON": (JSON.replace('"slot":103', '"slot":' + "9" * 5_000), r"JSON value 4: a figure of thousands of digits"),
+    "thousands of digits in statistics": (JSON.replace('"blockStats":["2"', '"blockStats":["' + "9" * 5_000 + '"'), r"block \d+: .* as 'blockStats'"),
+    "nested JSON": (JSON.replace('"slot":103', '"slot":' + "[" * 20_000 + "]" * 20_000), r"\.csv: values inside of values"),
+    "nested objects": ('{"meta":' * 100_000, r"\.csv: values inside of values"),
+    "a nested block's figure": (JSON.replace('"slot":103', '"slot":' + "[" * 950 + "]" * 950), r"\.csv"),
+    "a process of 2^70 bytes": (beacon_run(points()).replace('"statsMaxResidentSetSize":', '"statsMaxResidentSetSize":1180591620717411303424,"x":'), r"\.csv: 1180591620717411303424 as 'statsMaxResidentSetSize'"),
     "data that is no list": ('{"meta":{},"data":3}', r"\.csv: 'data' is no list of blocks"),
 }  # fmt: skip
 

@@ -75,6 +75,12 @@ def test_they_can_be_imported(tmp_path: Path) -> None:
         ([PROCESS, BLOCK, "[1]", END], 0, "line 3: not a JSON object"),
         ([PROCESS, BLOCK, {"record": "other"}, END], 0, "line 3: not the record of a block"),
         ([PROCESS, BLOCK, BLOCK | {"slot": 40}, END | {"peak_bytes": "x"}], 0, "line 4: "),
+        ([PROCESS, BLOCK, BLOCK | {"slot": 40}, END | {"peak_bytes": 1 << 63}], 0, "line 4: Expected `int` <="),
+        ([PROCESS, BLOCK, BLOCK | {"slot": 40}, END | {"entries": 1 << 70}], 0, "line 4: Expected `int` <="),
+        ([PROCESS, BLOCK, BLOCK | {"slot": 40}, END | {"entries": -1}], 0, "line 4: Expected `int` >= 0"),
+        ([PROCESS, BLOCK, '{"slot":' + "9" * 5_000 + "}", END], 0, "line 3: not a JSON object"),
+        ([PROCESS, BLOCK, '{"slot":' + "[" * 20_000 + "]" * 20_000 + "}", END], 0, "values inside of values"),
+        (['{"record":' + "[" * 100_000, BLOCK, END], 0, "values inside of values"),
     ],
 )
 def test_what_the_contract_does_not_allow_is_refused(

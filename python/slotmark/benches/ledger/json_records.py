@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from slotmark.benches.ledger.recorded import (
+    DIGITS,
     FIELDS,
     LARGEST,
     NEEDED,
@@ -17,6 +18,7 @@ from slotmark.benches.ledger.recorded import (
     refuse,
     statistics_columns,
 )
+from slotmark.cleaning import one_line
 
 _SPACE = re.compile(r"\s*")
 _CUT = "The file was cut in the middle: copy it again, or record it again."
@@ -78,6 +80,8 @@ def _values(path: str, text: str) -> Iterator[Any]:
             refuse(
                 f"{path}, JSON value {count + 1}", f"not JSON at character {error.pos + 1}", _CUT if cut else _DAMAGED
             )
+        except ValueError:
+            refuse(f"{path}, JSON value {count + 1}", "a figure of thousands of digits", _DAMAGED)
         count += 1
         yield value
 
@@ -95,6 +99,8 @@ def _beacon(path: str, run: Mapping[str, Any]) -> Recorded:
     stats = stats if isinstance(stats, dict) else {}
     version, commit = _within(meta, "version"), _within(meta, "commit")
     peak = stats.get("statsMaxResidentSetSize")
+    if type(peak) is int and not 0 <= peak <= LARGEST:
+        refuse(path, f"{str(peak)[:40]} as 'statsMaxResidentSetSize' is no number of bytes", _DAMAGED)
     limits = ", ".join(f"{name} {value}" for name, value in _within(meta, "memLimit").items() if value)
     facts = Facts(
         compiler=_text(version.get("verCompiler")),
@@ -103,9 +109,9 @@ def _beacon(path: str, run: Mapping[str, Any]) -> Recorded:
         backend=_tag(meta.get("backend")),
         chain=_text(meta.get("chain")),
         host=_text(meta.get("host")),
-        runtime=limits,
+        runtime=one_line(limits),
         started=_text(meta.get("date")),
-        peak_bytes=peak if isinstance(peak, int) else None,
+        peak_bytes=peak if type(peak) is int else None,
     )
     return _recorded(path, "beacon run", points, facts)
 
@@ -117,7 +123,7 @@ def _of_analyser(about: Mapping[str, Any]) -> Facts:
         commit=_text(about.get("gitRevison")) or _text(about.get("gitRevision")),  # db-analyser misspells it
         mode=_text(about.get("ledgerApplicationMode")),
         system=" ".join(filter(None, (_text(about.get("operatingSystem")), _text(about.get("machineArchitecture"))))),
-        runtime=runtime,
+        runtime=one_line(runtime),
     )
 
 
@@ -148,7 +154,7 @@ def _recorded(path: str, form: str, points: Sequence[Any], facts: Facts) -> Reco
         place="block",
         first=1,
         columns=columns,
-        hashes=[str(point[hashed]) for point in points] if hashed else None,
+        hashes=[one_line(str(point[hashed])) for point in points] if hashed else None,
         unknown=tuple(name for name in names if name not in FIELDS and name not in ("blockStats", *_HASHES)),
         facts=facts,
     )
@@ -170,7 +176,7 @@ def _statistics(path: str, index: int, figures: Any) -> list[int]:
     """The era's own figures, which JSON holds as strings."""
     if isinstance(figures, list) and len(figures) <= len(STATISTICS):
         texts = [str(figure) for figure in figures]
-        if all(text.isascii() and text.isdigit() and int(text) <= LARGEST for text in texts):
+        if all(text.isascii() and text.isdigit() and len(text) <= DIGITS and int(text) <= LARGEST for text in texts):
             return [int(text) for text in texts]
     return refuse(
         f"{path}, block {index + 1}",
@@ -194,8 +200,9 @@ def _within(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _tag(value: Any) -> str:
     """A name, or what stands for it in an object with a single field."""
-    return next(iter(value), "") if isinstance(value, dict) else _text(value)
+    return _text(next(iter(value), "") if isinstance(value, dict) else value)
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    """A text of the file; JSON has escapes of halves of characters, which no table and no digest takes."""
+    return one_line(value) if isinstance(value, str) else ""

@@ -36,17 +36,25 @@ def read_file(path: Path) -> Source:
         refuse(name, f"can't be read ({error.strerror})", "Name a file of db-analyser or beacon.")
     if not data.strip():
         refuse(name, "an empty file", "Nothing was recorded: record it again.")
-    if is_replay(data):
-        recorded = read_replay(name, data)
-    elif is_json(data):
-        recorded = read_json(name, data)
-    elif is_tab_separated(data):
-        recorded = read_tab_separated(name, data)
-    else:
-        start = data[:40].decode("utf-8", "replace").splitlines()[0]
+    try:
+        recorded = _recorded(name, data)
+    except RecursionError:
         refuse(
-            f"{name}, line 1",
-            f"neither JSON nor a table with 'slot' on top, but '{start}'",
-            "Import what db-analyser --benchmark-ledger-ops, beacon, or an engine by docs/replay.md wrote.",
+            name, "values inside of values, hundreds deep", "The file is damaged: copy it again, or record it again."
         )
     return Source(checked_order(recorded), SourceFile(name, len(data), hashlib.sha256(data).hexdigest()))
+
+
+def _recorded(name: str, data: bytes) -> Recorded:
+    if is_replay(data):
+        return read_replay(name, data)
+    if is_json(data):
+        return read_json(name, data)
+    if is_tab_separated(data):
+        return read_tab_separated(name, data)
+    start = data[:40].decode("utf-8", "replace").splitlines()[0]
+    return refuse(
+        f"{name}, line 1",
+        f"neither JSON nor a table with 'slot' on top, but '{start}'",
+        "Import what db-analyser --benchmark-ledger-ops, beacon, or an engine by docs/replay.md wrote.",
+    )

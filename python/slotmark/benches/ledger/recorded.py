@@ -1,7 +1,7 @@
 """One recorded process: what a db-analyser or beacon file holds, whatever its age and form."""
 
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import msgspec
 import numpy as np
@@ -45,7 +45,12 @@ REPLAY_PHASES = (
 )
 """The phases that engines by docs/replay.md time, in the order of the work; any of them may be missing."""
 
-LARGEST = np.iinfo(np.int64).max
+LARGEST = 2**63 - 1
+
+DIGITS = len(str(LARGEST))
+"""Digits of a figure at most: Python's int refuses those of thousands."""
+
+Whole = Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
 
 
 class Used(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,17 +70,17 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
         system_us: CPU time in the kernel.
     """
 
-    entries: int | None = None
+    entries: Whole | None = None
     digest: str | None = None
-    load_ns: int | None = None
-    elapsed_ns: int | None = None
-    disk_bytes: int | None = None
-    read_bytes: int | None = None
-    written_bytes: int | None = None
-    minor_faults: int | None = None
-    major_faults: int | None = None
-    user_us: int | None = None
-    system_us: int | None = None
+    load_ns: Whole | None = None
+    elapsed_ns: Whole | None = None
+    disk_bytes: Whole | None = None
+    read_bytes: Whole | None = None
+    written_bytes: Whole | None = None
+    minor_faults: Whole | None = None
+    major_faults: Whole | None = None
+    user_us: Whole | None = None
+    system_us: Whole | None = None
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):

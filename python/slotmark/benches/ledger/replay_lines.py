@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 import numpy as np
 
-from slotmark.benches.ledger.recorded import LARGEST, REPLAY_PHASES, Facts, Recorded, Used, refuse
+from slotmark.benches.ledger.recorded import LARGEST, REPLAY_PHASES, Facts, Recorded, Used, Whole, refuse
 
 T = TypeVar("T")
 CONTRACT = 1
@@ -32,8 +32,8 @@ class _Process(msgspec.Struct, tag_field="record", tag="process"):
 
 
 class _End(Used, frozen=True, kw_only=True, tag_field="record", tag="end"):
-    blocks: int
-    peak_bytes: int | None = None
+    blocks: Whole
+    peak_bytes: Whole | None = None
 
 
 def is_replay(data: bytes) -> bool:

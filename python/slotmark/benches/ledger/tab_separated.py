@@ -8,6 +8,7 @@ import io
 import numpy as np
 
 from slotmark.benches.ledger.recorded import (
+    DIGITS,
     FIELDS,
     LARGEST,
     NEEDED,
@@ -55,7 +56,7 @@ def read_tab_separated(path: str, data: bytes) -> Recorded:
     ):  # line by line: of a file that is none, no more is kept than up to its first fault
         end += len(line)
         row = line[:-1].split(b"\t")
-        if not (clean and len(named) <= len(row) <= most and all(row)):
+        if not (clean and len(named) <= len(row) <= most and all(row) and len(max(row, key=len)) <= DIGITS):
             _refuse_row(f"{path}, line {_FIRST_ROW + index}", names, row, len(named), most, end == len(body))
         rows.append(row)
     columns = {}
@@ -129,3 +130,5 @@ def _refuse_row(where: str, names: list[str], row: list[bytes], fewest: int, mos
                 f"'{field.decode('utf-8', 'replace')[:40]}' in column '{name}' is no whole number from 0 on",
                 "Times are whole microseconds: use the file as db-analyser wrote it.",
             )
+        if len(field) > DIGITS:
+            _too_large(where, names[min(place, len(names) - 1)])

@@ -58,6 +58,13 @@ def test_they_can_be_imported(tmp_path: Path) -> None:
     assert run.table("blocks")["header_check_ns"].null_count == 2
 
 
+def test_missing_inputs_are_counted_beyond_64_bits(tmp_path: Path) -> None:
+    blocks = [BLOCK | {"slot": 20 * place, "missing": 1 << 62} for place in range(4)]
+    file = written(tmp_path, PROCESS, *blocks, END | {"blocks": 4})
+    (run,) = import_recordings([Recording(target="mine", files=[file], factors={}, out=tmp_path / "run")])
+    assert "missing_inputs" in [one.kind for one in run.manifest.warnings]
+
+
 @pytest.mark.parametrize(
     ("lines", "cut", "why"),
     [

@@ -82,7 +82,7 @@ def process_of(recorded: Recorded) -> Process:
         facts=recorded.facts,
         unknown=recorded.unknown,
         at_odds=_at_odds(recorded),
-        missing=int(recorded.columns["missing_inputs"].sum()) if "missing_inputs" in recorded.columns else 0,
+        missing=sum(columns["missing_inputs"].tolist()) if "missing_inputs" in columns else 0,
         workload=_workload(recorded),
         warm_up=found,
         warm_slot=int(columns["slot"][found.blocks - 1]) if found else 0,

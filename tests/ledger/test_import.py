@@ -5,6 +5,7 @@ import os
 import tracemalloc
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -13,7 +14,10 @@ from slotmark.benches.ledger.reading import read_file
 from slotmark.benches.ledger.study import read_study
 from slotmark.benches.ledger.tables import BLOCKS
 from slotmark.benches.ledger.totals import Totals, totals_of
+from slotmark.compare import alone
+from slotmark.compare.alike import unlike_machines
 from slotmark.errors import ArgumentError, ImportFileError, RunError
+from slotmark.history.series import machine_of
 from slotmark.run import Run, open_run
 from tests.conftest import slotmark
 from tests.ledger.recordings import (
@@ -29,6 +33,7 @@ from tests.ledger.recordings import (
     tab_separated,
     written,
 )
+from tests.made_up_runs import MACHINE
 
 
 def imported(folder: Path, *texts: str, subtract: bool = False, extension: str = "csv") -> Run:
@@ -283,6 +288,7 @@ def test_a_study_is_imported_whole(tmp_path: Path) -> None:
     assert split.manifest.machine is not None
     assert (split.manifest.machine.cpu, split.manifest.machine.cores) == ("AMD Ryzen 7 2700X", 16)
     assert split.manifest.warnings == []
+    assert split.manifest.machine.kind == {"processor": "AMD Ryzen 7 2700X", "cores": "16 cores"}
     assert [Path(source.path).name for source in base.manifest.sources] == ["base-1.csv", "base-2.csv"]
 
 
@@ -302,6 +308,15 @@ def test_a_bad_study_is_refused(tmp_path: Path, kind: str) -> None:
     text, message = STUDIES[kind]
     with pytest.raises(ImportFileError, match=message):
         read_study(study(tmp_path, text), tmp_path / "runs")
+
+
+def test_a_machine_of_which_nothing_is_known_is_not_recorded(tmp_path: Path) -> None:
+    unknown = imported(tmp_path, WHOLE)
+    assert machine_of(unknown.manifest) == "not recorded"
+    side = alone(unknown).baseline
+    assert unlike_machines([side, side]) == []
+    known = msgspec.structs.replace(side, manifest=msgspec.structs.replace(unknown.manifest, machine=MACHINE))
+    assert unlike_machines([side, known])[0] == "processor (unknown, Test CPU @ 3.00GHz)"
 
 
 def test_a_study_is_imported_as_a_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -12,5 +12,5 @@ def unlike_machines(sides: Sequence[Side]) -> list[str]:
     """
     kinds = [one.machine.kind for side in sides for one in side.manifests if one.machine is not None]
     names = dict.fromkeys(name for kind in kinds for name in kind)
-    found = {name: list(dict.fromkeys(kind[name] for kind in kinds)) for name in names}
+    found = {name: list(dict.fromkeys(kind.get(name, "unknown") for kind in kinds)) for name in names}
     return [f"{name} ({', '.join(values)})" for name, values in found.items() if len(values) > 1]

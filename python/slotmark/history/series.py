@@ -52,7 +52,7 @@ def machine_of(manifest: Manifest) -> str:
         return {"simulated": "simulated", "published": "of published reports"}.get(
             manifest.origin or "", "not recorded"
         )
-    return one_name(", ".join(machine.kind.values()))
+    return one_name(", ".join(machine.kind.values())) or "not recorded"
 
 
 def circumstances(manifest: Manifest) -> dict[str, str]:

@@ -14,6 +14,8 @@ from slotmark import warnings
 from slotmark.cores import usable_cores
 from slotmark.warnings import Warning
 
+UNKNOWN = "unknown"
+
 
 class MachineFacts(msgspec.Struct, frozen=True):
     """The state of the machine when a run began.
@@ -44,29 +46,30 @@ class MachineFacts(msgspec.Struct, frozen=True):
     def kind(self) -> dict[str, str]:
         """The kind of the machine: what figures must share to stand side by side, by its name in words.
 
-        These are the processor, its cores, memory in GiB, the kernel with its major version, and the virtualisation that it ran in.
+        These are the processor, its cores, memory in GiB, the kernel with its major version, and the virtualisation that it ran in, each as far as it is known.
         """
         major = re.match(r"\S+ \d+", self.kernel)
-        return {
+        facts = {
             "processor": self.cpu,
-            "cores": f"{self.cores} core{'' if self.cores == 1 else 's'}",
-            "memory": f"{round(self.memory_bytes / (1 << 30))} GiB",
+            "cores": f"{self.cores} core{'' if self.cores == 1 else 's'}" if self.cores else UNKNOWN,
+            "memory": f"{round(self.memory_bytes / (1 << 30))} GiB" if self.memory_bytes else UNKNOWN,
             "kernel": major[0] if major else self.kernel,
             "virtualisation": self.virtualisation,
         }
+        return {name: fact for name, fact in facts.items() if fact not in ("", UNKNOWN)}
 
 
 def machine_facts() -> MachineFacts:
     """Reads the facts from the kernel; what can't be read is ``unknown`` or 0."""
     return MachineFacts(
-        cpu=_cpuinfo("model name") or platform.processor() or "unknown",
+        cpu=_cpuinfo("model name") or platform.processor() or UNKNOWN,
         cores=usable_cores(),
-        governor=_first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "unknown",
+        governor=_first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or UNKNOWN,
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         kernel=f"{platform.system()} {platform.release()}",
-        system=platform.freedesktop_os_release().get("PRETTY_NAME", "unknown")
+        system=platform.freedesktop_os_release().get("PRETTY_NAME", UNKNOWN)
         if Path("/etc/os-release").exists()
-        else "unknown",
+        else UNKNOWN,
         virtualisation=_virtualisation(),
         load=os.getloadavg()[0],
         hostname_hash=_hash(socket.gethostname() + (_first_line("/etc/machine-id") or "")),

@@ -117,11 +117,11 @@ def _in_a_line(side: Side) -> str:
 def _measured_on(side: Side) -> str:
     """Returns the kinds of machines that a side's runs were measured on, in words."""
     kinds = [
-        ", ".join(fact for fact in one.machine.kind.values() if fact not in ("", "none", _UNKNOWN))
+        ", ".join(fact for fact in one.machine.kind.values() if fact != "none")
         for one in side.manifests
         if one.machine is not None
     ]
-    if not kinds:
+    if not any(kinds):
         simulated = all(one.origin == "simulated" for one in side.manifests)
         return "no machine: simulated" if simulated else "machine not recorded"
     return " and ".join(dict.fromkeys(kinds))

@@ -140,6 +140,14 @@ def test_asvs_results(tmp_path: Path) -> None:
     )
 
 
+def test_asv_writes_nan_for_what_failed(tmp_path: Path) -> None:
+    rows = '{"time_x": [[NaN], []], "time_y": [[0.5], []], "time_z": [[-Infinity], []]}'
+    file = written(tmp_path, f'{{"commit_hash": "a", "result_columns": ["result", "params"], "results": {rows}}}')
+    (record,) = read_records(file, "asv", Asked("s"))
+    assert [(one.part, one.samples) for one in record.figures] == [("time_y", [0.5])]
+    assert record.left_out == 2
+
+
 def test_combinations_without_values_cost_nothing(tmp_path: Path) -> None:
     axes = [["1", "2"] * 5] * 20  # 10^20 combinations
     content = {"commit_hash": "a", "result_columns": ["result", "params"], "results": {"time_x": [[5], axes]}}
@@ -205,6 +213,8 @@ HOSTILE: list[tuple[str, str, str]] = [
     ("bmf", '{"a": {"latency": {"value": true}}}', "no figure with a number"),
     ("pytest-benchmark", '{"benchmarks": 3}', "not as expected"),
     ("asv", '{"commit_hash": "a", "results": {}}', "no column result"),
+    ("asv", '{"commit_hash": ' + "9" * 5_000 + "}", "not as expected"),
+    ("asv", "[" * 100_000, "not as expected"),
     ("asv", '{"commit_hash": "a", "result_columns": ["result"], "results": {"x": [{}]}}', "no figure with a number"),
     ("otava", "", "expected a first row"),
     ("otava", "time,a\n1,2,3\n", "line 2 has 3 values, 2 expected"),

@@ -3,6 +3,7 @@
 import csv
 import datetime
 import io
+import json
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
@@ -146,9 +147,9 @@ class _Asv(msgspec.Struct):
 
 def _of_asv(file: Path, asked: Asked) -> Iterator[Record]:
     """A file of results of asv, ``results/MACHINE/COMMIT-ENV.json``; units are those of ``results/benchmarks.json``, if it is there."""
-    content = _json(file, _Asv)
+    content = _json_with_nan(file, _Asv)
     known = file.parent.parent / "benchmarks.json"
-    units = _json(known, dict[str, Any]) if known.is_file() else {}
+    units = _json_with_nan(known, dict[str, Any]) if known.is_file() else {}
     if "result" not in content.result_columns:
         _refuse(file, "its result_columns have no column result: expected the format of asv 0.5 or newer")
     place, params = content.result_columns.index("result"), "params"
@@ -227,6 +228,14 @@ def _json(file: Path, kind: Any) -> Any:
     try:
         return msgspec.json.decode(_text(file), type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
+        _refuse(file, f"not as expected ({one_name(str(error))})")
+
+
+def _json_with_nan(file: Path, kind: Any) -> Any:
+    """As :func:`_json`, of a file that may have NaN and Infinity where there is no number: Python's json writes them, JSON has none."""
+    try:
+        return msgspec.convert(json.loads(_text(file), parse_constant=lambda _: None), kind)
+    except (ValueError, msgspec.ValidationError, RecursionError) as error:
         _refuse(file, f"not as expected ({one_name(str(error))})")
 
 

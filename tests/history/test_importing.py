@@ -205,6 +205,15 @@ def test_imported_figures_have_a_history(tmp_path: Path) -> None:
     assert [one["version"] for one in series["changes"] if one["state"] == "sure"] == ["c20"]
 
 
+def test_a_commit_without_a_number_is_left_out_and_counted(tmp_path: Path) -> None:
+    file = written(tmp_path, "\ufefftime,commit,p50\n1767225600,a,1.5\n1767312000,b,\n1767398400,c,nan\n", "rows.csv")
+    words = ("store", "import", file, "--format", "otava", "--to", tmp_path / "store", "--target", "x", "--unit", "ms")
+    done = slotmark(*words)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[1] for line in done.stdout.splitlines()] == ["a"]
+    assert "2 figures without a number left out, and 2 commits without any other" in done.stderr
+
+
 HOSTILE: list[tuple[str, str, str]] = [
     ("bmf", "{", "not as expected"),
     ("bmf", "[]", "not as expected"),

@@ -131,7 +131,8 @@ def import_(
         )
     if better not in ("", "lower", "higher"):
         raise ArgumentError(f"--better '{better}': expected lower or higher.")
-    records = read_records(file, form, Asked(unit, better))
+    every = read_records(file, form, Asked(unit, better))
+    records = [one for one in every if one.figures]
     store = make_store(place(to))
     with temporary_folder() as folder, progress("runs") as step:
         for number, one in enumerate(records):
@@ -144,8 +145,10 @@ def import_(
             (added,) = store.add([run], labels)
             typer.echo(f"{added.run}  {one.ref or ref or file.name}{'' if added.new else ' (already there)'}")
         store.keep_index()
-    if lacking := sum(one.left_out for one in records):
-        talk.remark(f"slotmark: {counted(lacking, 'figure')} without a number left out")
+    if lacking := sum(one.left_out for one in every):
+        empty = len(every) - len(records)
+        beside = f", and {counted(empty, 'commit')} without any other" if empty else ""
+        talk.remark(f"slotmark: {counted(lacking, 'figure')} without a number left out{beside}")
 
 
 @app.command(epilog="Example: slotmark store recompute --store store")

@@ -195,7 +195,7 @@ FORMATS: Mapping[str, Callable[[Path, Asked], Iterator[Record]]] = {
 
 
 def read_records(file: Path, form: str, asked: Asked) -> list[Record]:
-    """The records of a file, in its order.
+    """The records of a file, in its order; those without any figure are among them, for what they leave out.
 
     Args:
         file: The file, or Criterion's folder.
@@ -203,21 +203,21 @@ def read_records(file: Path, form: str, asked: Asked) -> list[Record]:
         asked: What a person says where the file doesn't.
 
     Raises:
-        ImportFileError: It isn't of that format, has no figure, too many, or one whose unit or direction nobody said.
+        ImportFileError: It isn't of that format, has no figure at all, too many, or one whose unit or direction nobody said.
     """
     found = []
     for one in FORMATS[form](file, asked):
-        if not one.figures:
-            _refuse(file, "a commit has no figure with a number")
         found.append(one)
         if len(found) > MOST_RECORDS:
             _refuse(file, f"more than {MOST_RECORDS:,} commits")
+    if not any(one.figures for one in found):
+        _refuse(file, "no figure with a number")
     return found
 
 
 def _text(file: Path) -> str:
     try:
-        return content_of(file, MOST_BYTES).decode("utf-8")
+        return content_of(file, MOST_BYTES).decode("utf-8-sig")  # spreadsheets begin a file with a mark
     except OSError as error:
         raise ImportFileError(f"{file}: can't be read ({error.strerror}). Name the tool's file.") from error
     except UnicodeDecodeError as error:

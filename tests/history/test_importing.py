@@ -214,6 +214,32 @@ def test_a_commit_without_a_number_is_left_out_and_counted(tmp_path: Path) -> No
     assert "2 figures without a number left out, and 2 commits without any other" in done.stderr
 
 
+def test_equal_figures_of_a_commit_count_by_machine_time_and_target(tmp_path: Path) -> None:
+    def imported(rows: str, *words: str) -> subprocess.CompletedProcess[str]:
+        file = written(tmp_path, f"time,commit,p50\n{rows}", "rows.csv")
+        to = ("--to", tmp_path / "store", "--unit", "ms")
+        return slotmark("store", "import", file, "--format", "otava", *to, *words)
+
+    done = imported("1767225600,a,1.5\n1767312000,a,1.5\n", "--target", "x", "--machine", "one")
+    done_elsewhere = imported("1767225600,a,1.5\n", "--target", "x", "--machine", "other")
+    of_another = imported("1767225600,a,1.5\n", "--target", "y", "--machine", "one")
+    printed = done.stdout + done_elsewhere.stdout + of_another.stdout
+    assert len({line.split()[0] for line in printed.splitlines()}) == 4
+    assert "already there" not in printed
+    again = imported("1767225600,a,1.5\n", "--target", "x", "--machine", "one", "--branch", "main")
+    assert again.returncode == 2
+    assert again.stderr.startswith(f"slotmark: {tmp_path / 'rows.csv'}, a: already in ")
+
+
+def test_figures_without_a_time_are_said_to_be_ordered_by_when_they_were_added(tmp_path: Path) -> None:
+    file = written(tmp_path, {"sync": {"latency": {"value": 1500}}})
+    words = ("store", "import", file, "--format", "bmf", "--to", tmp_path / "store", "--target", "x")
+    first = slotmark(*words, "--ref", "abc")
+    assert first.returncode == 0, first.stderr
+    assert first.stderr.endswith("they are ordered by when they were added: abc\n")
+    assert "ordered by" not in slotmark(*words, "--ref", "abc").stderr
+
+
 HOSTILE: list[tuple[str, str, str]] = [
     ("bmf", "{", "not as expected"),
     ("bmf", "[]", "not as expected"),

@@ -4,6 +4,7 @@ import datetime
 import getpass
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ import typer
 
 from slotmark.cli.bisect import bisect
 from slotmark.cli.console import progress, talk
-from slotmark.errors import ArgumentError, did_you_mean
+from slotmark.errors import ArgumentError, StoreError, did_you_mean
 from slotmark.places import file_of, place
 
 if TYPE_CHECKING:
@@ -86,10 +87,7 @@ def add(
         store.keep_index()
     for one in found:
         typer.echo(f"{one.run}  {one.place}{'' if one.new else ' (already there)'}")
-    if late := [str(one.place) for one in found if one.late]:
-        talk.remark(
-            f"slotmark: when these were measured isn't recorded, or lies ahead: they are ordered by when they were added: {', '.join(late)}"
-        )
+    _remark_on_order([str(one.place) for one in found if one.late])
 
 
 @app.command(
@@ -134,17 +132,22 @@ def import_(
     every = read_records(file, form, Asked(unit, better))
     records = [one for one in every if one.figures]
     store = make_store(place(to))
+    late: list[str] = []
     with temporary_folder() as folder, progress("runs") as step:
         for number, one in enumerate(records):
-            step(number, len(records), one.ref or file.name)
-            labels = Labels(
-                ref=one.ref or ref, branch=one.branch or branch, target=target, machine=one.machine or machine
-            )
-            named = msgspec.structs.replace(one, ref=one.ref or ref)
+            named = msgspec.structs.replace(one, ref=one.ref or ref, machine=one.machine or machine)
+            shown = named.ref or file.name
+            step(number, len(records), shown)
+            labels = Labels(ref=named.ref, branch=one.branch or branch, target=target, machine=named.machine)
             run = write_run(named, target, form, file, Path(folder) / str(number))
-            (added,) = store.add([run], labels)
-            typer.echo(f"{added.run}  {one.ref or ref or file.name}{'' if added.new else ' (already there)'}")
+            try:
+                (added,) = store.add([run], labels)
+            except StoreError as error:  # of the folder, which is gone then, no reader knows
+                raise StoreError(str(error).replace(str(run.place), f"{file}, {shown}")) from error
+            typer.echo(f"{added.run}  {shown}{'' if added.new else ' (already there)'}")
+            late += [shown] if added.late else []
         store.keep_index()
+    _remark_on_order(late)
     if lacking := sum(one.left_out for one in every):
         empty = len(every) - len(records)
         beside = f", and {counted(empty, 'commit')} without any other" if empty else ""
@@ -252,6 +255,14 @@ def time_ago_ns(option: str, text: str) -> int:
     except ValueError:
         raise ArgumentError(f"{option} '{text}': expected a time as 30d, 12h or 2w, or a day as 2026-10-01.") from None
     return int(datetime.datetime.combine(day, datetime.time(), datetime.UTC).timestamp()) * 10**9
+
+
+def _remark_on_order(late: Sequence[str]) -> None:
+    """Names the runs whose place in a history isn't by when they were measured."""
+    if late:
+        talk.remark(
+            f"slotmark: when these were measured isn't recorded, or lies ahead: they are ordered by when they were added: {', '.join(late)}"
+        )
 
 
 def _user() -> str:

@@ -16,7 +16,7 @@ def write_run(record: Record, target: str, form: str, source: Path, out: Path) -
     """Writes a run of what a file has of one commit.
 
     Args:
-        record: The figures.
+        record: The figures, with all that is known about them.
         target: The software that they are of.
         form: The file's format.
         source: The file; of a folder nothing is kept but its name.
@@ -26,17 +26,20 @@ def write_run(record: Record, target: str, form: str, source: Path, out: Path) -
         RunError: The folder is there already, or can't be written.
     """
     rows = [
-        (figure.part, figure.metric, number, value, record.ref or record.at)
+        (figure.part, figure.metric, number, value, record.ref, record.at, record.machine, target)
         for figure in sorted(record.figures, key=lambda one: (one.part, one.metric))
         for number, value in enumerate(figure.samples)
     ]
-    # With the commit in them, tables of two commits differ that have the same figures.
+    # A run is known by its tables: with these in them, equal figures of two commits, times, machines or targets are two runs.
     columns = {
         "part": pa.string(),
         "metric": pa.string(),
         "sample_no": pa.int64(),
         "value": pa.float64(),
         "commit": pa.string(),
+        "at": pa.string(),
+        "machine": pa.string(),
+        "target": pa.string(),
     }
     table = pa.table(
         {name: pa.array([row[place] for row in rows], kind) for place, (name, kind) in enumerate(columns.items())}

@@ -135,15 +135,17 @@ def _place_of_digest(content: bytes) -> tuple[int, int]:
     return found.span(1) if found else (0, 0)
 
 
-def decoded(content: bytes) -> pa.Table | None:
-    """The table of a Parquet file; None where it is none, isn't as it was written, or has other columns: it is then made anew."""
+def decoded(content: bytes, columns: Sequence[str] | None = None) -> pa.Table | None:
+    """The table of a Parquet file, or some columns of it; None where it is none, isn't as it was written, or has other columns: it is then made anew."""
     if not _is_whole(content):
         return None
     # A thread of Arrow's may hold the bytes for a moment longer, and freeing what is Python's as the process ends aborts it.
     own = pa.allocate_buffer(len(content))
     pa.FixedSizeBufferWriter(own).write(content)
     try:
-        found = pq.read_table(pa.BufferReader(own), use_threads=False)
+        file = pq.ParquetFile(pa.BufferReader(own))
+        if not file.schema_arrow.equals(SCHEMA):
+            return None
+        return file.read(columns, use_threads=False).replace_schema_metadata(None)
     except (OSError, pa.ArrowException):
         return None
-    return found.replace_schema_metadata(None) if found.schema.equals(SCHEMA) else None

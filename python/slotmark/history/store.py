@@ -160,7 +160,7 @@ class Store:
 
     def _index_is_older(self, found: Sequence[Added]) -> bool:
         """Returns whether the index has runs as they were before they were taken out and added again, by this command or by one that was killed."""
-        known = self._indexed()
+        known = self._indexed(["run", "added_ns"])
         if known is None:
             return False
         indexed = dict(zip(known["run"].to_pylist(), known["added_ns"].to_pylist(), strict=True))
@@ -294,7 +294,7 @@ class Store:
     def keep_index(self) -> None:
         """Writes the index where it lacks more than a few runs."""
         runs = self.runs()
-        known = self._indexed()
+        known = self._indexed(["run"])
         there = set() if known is None else {*known["run"].to_pylist()}
         if len({*runs} - there) > BEHIND * len(runs):
             self.write_index()
@@ -331,9 +331,9 @@ class Store:
         for digest in digests:
             yield open_run(self.place / "runs" / digest)
 
-    def _indexed(self) -> pa.Table | None:
+    def _indexed(self, columns: Sequence[str] | None = None) -> pa.Table | None:
         content = self.files.read(self._index_file)
-        return None if content is None else index.decoded(content)
+        return None if content is None else index.decoded(content, columns)
 
     @property
     def _index_file(self) -> str:

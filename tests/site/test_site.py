@@ -1,8 +1,10 @@
 """`slotmark site`: what it writes, from stores with odd names and numbers, and what a browser makes of it."""
 
+import html
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -15,8 +17,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slotmark.history import Labels, make_store
+from slotmark.history import Labels, make_store, open_store
 from slotmark.run import open_run
+from slotmark.run.storage import is_run
+from slotmark.site.names import of_run
 from slotmark.site.writing import write_site
 from tests.conftest import REPO, bytes_of, slotmark
 from tests.history.made import levels, made
@@ -265,8 +269,9 @@ def test_two_runs_are_chosen_by_keyboard_and_by_clicks(public: Path, store: Path
             buttons.nth(place).focus()
             page.keyboard.press("Enter")
         command = page.locator("#pair code").inner_text()
-        runs = [buttons.nth(place).get_attribute("data-run") for place in (13, 3)]
-        assert command == f"slotmark compare {store}/runs/{runs[0]}* {store}/runs/{runs[1]}* -o out"
+        runs = [str(buttons.nth(place).get_attribute("data-run")) for place in (13, 3)]
+        whole = [next((store / "runs").glob(f"{one}*")) for one in runs]
+        assert command == f"slotmark compare {whole[0]} {whole[1]} -o out"
         assert page.locator("#pair pre").is_visible()
         # The change that is planted lies between the two, the earlier of which is the baseline.
         text = page.locator("#pair p").inner_text()
@@ -296,6 +301,35 @@ def test_two_runs_are_chosen_by_keyboard_and_by_clicks(public: Path, store: Path
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_commands_name_runs_that_are_there_as_a_shell_takes_them(store: Path, tmp_path: Path) -> None:
+    opened = open_store(Path(shutil.copytree(store, tmp_path / "a store")))
+    removed = [row["run"] for row in opened.table().sort_by("at_ns").to_pylist()[:2]]
+    for digest in removed:
+        opened.remove_tables(digest)
+    assert slotmark("site", "--store", "a store", "-o", "public", cwd=tmp_path).returncode == 0
+    public = tmp_path / "public"
+    shown, compared = 0, 0
+    for page in [*(public / "runs").iterdir(), *(public / "versions").iterdir()]:
+        text = page.read_text(encoding="utf-8")
+        for command in re.findall(r"<code>(slotmark .*?)</code>", text):
+            _, verb, *words = shlex.split(html.unescape(command))
+            places = [place for word in words if word not in ("-o", "out") for place in word.split(",")]
+            assert all(is_run(tmp_path / place) for place in places), command
+            shown += verb == "show"
+            compared += verb == "compare"
+        assert ("Its tables were removed" in text) == (page.stem in [of_run(one) for one in removed])
+    assert (shown, compared) == (25, 21 + 2 + 21)
+    with opened_page(page_of(public, "blocks-per-s"), public) as page:
+        page.wait_for_selector("#chart svg")
+        for place in (25, 10):
+            page.locator("#runs tbody tr .choose").nth(place).click()
+        assert "Not all of their tables are in the store" in page.locator("#pair p").inner_text()
+        assert not page.locator("#pair pre").is_visible()
+        page.locator("#runs tbody tr .choose").nth(5).click()
+        words = shlex.split(page.locator("#pair code").inner_text())
+        assert all(is_run(tmp_path / place) for place in words[2:4]), words
 
 
 def test_estimates_of_the_data_are_those_of_the_history(public: Path, store: Path) -> None:

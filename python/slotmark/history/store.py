@@ -283,6 +283,10 @@ class Store:
                 found.append(Old(row["run"], row["name"], row["version"], row["at_ns"], size))
         return found
 
+    def with_tables(self) -> set[str]:
+        """The digests of the runs whose tables weren't removed."""
+        return {name.partition("/")[0] for name in self.files.names("runs")}
+
     def remove_tables(self, digest: str) -> None:
         """Removes the run folder of a run. Its names and estimates stay, and so do all histories."""
         self.files.remove_run(f"runs/{digest}")

@@ -11,7 +11,6 @@ import numpy as np
 
 from slotmark.history.columns import whole
 from slotmark.site.gathered import Gathered, Page
-from slotmark.site.names import of_run
 
 _WIDE = 1 << 16
 """Runs from which on their numbers take four bytes."""
@@ -53,7 +52,7 @@ def data_of(page: Page) -> bytes:
 
 
 def runs_of(found: Gathered) -> dict[str, bytes]:
-    """The files of runs, by their names: of each work of a target on a kind of machine the names, times and versions of its runs, which all of its metrics share."""
+    """The files of runs, by their names: of each work of a target on a kind of machine the digests, times and versions of its runs, and which of them have no tables, which all of its metrics share."""
     files: dict[str, bytes] = {}
     for page in found.pages:
         for one in page.series:
@@ -67,9 +66,8 @@ def runs_of(found: Gathered) -> dict[str, bytes]:
                 {
                     "kind": "runs",
                     "name": name,
-                    "runs": _packed(
-                        np.frombuffer(bytes.fromhex("".join(of_run(str(row["run"])) for row in rows)), np.uint8)
-                    ),
+                    "runs": _packed(np.frombuffer(bytes.fromhex("".join(str(row["run"]) for row in rows)), np.uint8)),
+                    "pruned": [place for place, row in enumerate(rows) if row["run"] in found.pruned],
                     "at": _packed(np.array([whole(row, "at_ns") // 10**9 for row in rows], np.float64)),
                     "versions": versions,
                     "version": _packed(np.array([numbers[str(row["version"])] for row in rows], np.uint32)),

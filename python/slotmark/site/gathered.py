@@ -117,6 +117,7 @@ class Gathered(msgspec.Struct, frozen=True):
         pages: Metrics, sorted by bench, target, work, the order of the catalogue, and part.
         versions: The versions of each work on each kind of machine, sorted alike.
         runs: Rows of the index by digest, in the order of time.
+        pruned: The runs whose tables were removed, by digest.
         left_out: How many runs readers left out.
         newest_ns: When the newest run was measured, in ns since 1970; 0 where there is none.
     """
@@ -124,6 +125,7 @@ class Gathered(msgspec.Struct, frozen=True):
     pages: list[Page]
     versions: list[Versions]
     runs: dict[str, dict[str, object]]
+    pruned: set[str]
     left_out: int
     newest_ns: int
 
@@ -206,4 +208,5 @@ def gathered(store: Store, decisions: Decisions, progress: Progress) -> Gathered
     in_time = sorted(runs.items(), key=lambda one: (one[1]["at_ns"], one[0]))
     newest = in_time[-1][1]["at_ns"] if in_time else 0
     assert isinstance(newest, int), "the index has whole numbers"
-    return Gathered(pages, versions, dict(in_time), read.left_out, newest)
+    pruned = {*runs} - store.with_tables()
+    return Gathered(pages, versions, dict(in_time), pruned, read.left_out, newest)

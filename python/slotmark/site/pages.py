@@ -1,6 +1,7 @@
 """The pages of a site, in a fixed order: the same store gives the same bytes."""
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -62,6 +63,11 @@ class Settings(msgspec.Struct, frozen=True):
     store: str
     url: str = ""
 
+    @property
+    def runs(self) -> str:
+        """The beginning of a run's place, as a shell takes it: a digest follows."""
+        return shlex.quote(f"{self.store}/runs/")
+
 
 def pages(store: Store, decisions: Decisions, settings: Settings, progress: Progress) -> Iterator[tuple[str, bytes]]:
     """Gives the files of a site, with their names.
@@ -78,7 +84,7 @@ def pages(store: Store, decisions: Decisions, settings: Settings, progress: Prog
     """
     found = gathered(store, decisions, progress)
     environment = _environment()
-    common = {"settings": settings, "newest": found.newest_ns, "version": slotmark_version()}
+    common = {"settings": settings, "pruned": found.pruned, "newest": found.newest_ns, "version": slotmark_version()}
 
     def page(template: str, to_root: str, **values: object) -> bytes:
         return environment.get_template(template).render(**common, root=to_root, **values).encode()

@@ -8,7 +8,7 @@ function slotmark(data) {
 function unpacked(data) {
   const digests = column(data.runs, 1, (view, at) => view.getUint8(at).toString(16).padStart(2, "0")).join("");
   return {
-    runs: digests, versions: data.versions,
+    runs: digests, versions: data.versions, pruned: new Set(data.pruned),
     at: column(data.at, 8, (view, at) => 1000 * view.getFloat64(at, true)), version: column(data.version, 4, (view, at) => view.getUint32(at, true)),
   };
 }
@@ -44,7 +44,7 @@ function half(view, at) {
   return power === 31 ? NaN : sign * (1 + part / 1024) * 2 ** (power - 15);
 }
 
-const LETTERS = 16;
+const LETTERS = 32, OF_PAGE = 16;
 function points(metric) {
   const found = [];
   for (const series of metric.series) {
@@ -54,9 +54,10 @@ function points(metric) {
     const estimates = column(series.estimates, 4, (view, at) => view.getFloat32(at, true));
     const reach = column(series.reach, 2, half);
     places.forEach((place, number) => {
+      const digest = runs.runs.slice(place * LETTERS, (place + 1) * LETTERS);
       const value = estimates[number], share = Math.exp(reach[number]), far = reach[number] * series.unit;
       found.push({
-        run: runs.runs.slice(place * LETTERS, (place + 1) * LETTERS), at: runs.at[place], version: runs.versions[runs.version[place]],
+        digest, run: digest.slice(0, OF_PAGE), pruned: runs.pruned.has(place), at: runs.at[place], version: runs.versions[runs.version[place]],
         machine: series.machine, log: series.log, pair: series.pair, value, low: series.log ? value / share : value - far, high: series.log ? value * share : value + far,
       });
     });
@@ -91,11 +92,12 @@ function choose(run, machine, data, unit) {
   const pair = chosen.map((one) => data.find((point) => point.run === one.run)).sort((one, other) => one.at - other.at);
   const unlike = chosen[0].machine !== chosen[1].machine;
   const [text, command] = [box.querySelector("p"), box.querySelector("code")];
+  const pruned = pair.some((one) => one.pruned);
   text.textContent = unlike
     ? "These were measured on different kinds of machines: a comparison of them says nothing about the versions. Choose two of one kind."
-    : `${difference(...pair, unit)} All metrics of the two:`;
-  box.querySelector("pre").hidden = document.getElementById("copy").hidden = unlike;
-  command.textContent = `slotmark compare ${pair.map((one) => `${page.store}/runs/${one.run}*`).join(" ")} -o out`;
+    : `${difference(...pair, unit)} ${pruned ? "Not all of their tables are in the store still." : "All metrics of the two:"}`;
+  box.querySelector("pre").hidden = document.getElementById("copy").hidden = unlike || pruned;
+  command.textContent = `slotmark compare ${pair.map((one) => `${page.runs}${one.digest}`).join(" ")} -o out`;
 }
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");

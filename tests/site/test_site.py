@@ -1,5 +1,6 @@
 """`slotmark site`: what it writes, from stores with odd names and numbers, and what a browser makes of it."""
 
+import base64
 import html
 import json
 import os
@@ -15,6 +16,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
 from slotmark.history import Labels, make_store, open_store
@@ -148,6 +150,21 @@ def test_the_same_store_gives_the_same_bytes_and_only_what_changed_is_written(st
     assert int(found[2]) < int(found[1])
     vega = out / "assets" / "vega.js"
     assert vega.stat().st_ino == before[vega].st_ino
+
+
+@pytest.mark.parametrize(("level", "unit"), [(1e39, "s"), (1.7e308, "1"), (1e-320, "1")])
+def test_numbers_beyond_32_bits_are_whole_in_the_data(level: float, unit: str, tmp_path: Path) -> None:
+    levels = [level * (1 + 0.01 * (day % 3)) for day in range(12)]
+    rows = "".join(f"{1_767_225_600 + 86_400 * day},c{day},{one}\n" for day, one in enumerate(levels))
+    (tmp_path / "rows.csv").write_text(f"time,commit,p50\n{rows}")
+    words = ("--format", "otava", "--to", "store", "--target", "x", "--better", "lower", "--unit", unit)
+    assert slotmark("store", "import", "rows.csv", *words, cwd=tmp_path).returncode == 0
+    done = slotmark("site", "--store", "store", "-o", "public", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (file,) = (tmp_path / "public" / "data").glob("x-imported-*.js")
+    (series,) = json.loads(file.read_text().removeprefix("slotmark(").removesuffix(");\n"))["series"]
+    estimates = np.frombuffer(base64.b64decode(series["estimates"]), "<f4").astype(float)
+    assert estimates * series["unit"] == pytest.approx(np.array(levels), rel=1e-3, abs=0)
 
 
 def test_a_folder_with_something_else_is_left_alone(store: Path, tmp_path: Path) -> None:

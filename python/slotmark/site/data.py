@@ -22,9 +22,9 @@ def data_of(page: Page) -> bytes:
     for one in page.series:
         there, rows = one.there, len(one.estimates.rows)
         estimates = one.column.estimates[there]
+        unit = _unit(estimates)
         # On a scale of logarithms the reach is a share already.
-        unit = 1.0 if one.column.scale == "log" else _unit(estimates)
-        reach = one.column.reach_within[there] / unit
+        reach = one.column.reach_within[there] / (1.0 if one.column.scale == "log" else unit)
         places = there.astype(np.uint16 if rows < _WIDE else np.uint32)
         series.append(
             {
@@ -33,11 +33,11 @@ def data_of(page: Page) -> bytes:
                 "count": len(there),
                 "places": "" if len(there) == rows else _packed(places),
                 "wide": rows >= _WIDE,
-                "estimates": _packed(estimates.astype(np.float32)),
+                "estimates": _packed((estimates / unit).astype(np.float32)),
                 "reach": _packed(reach.astype(np.float16)),
                 "log": one.column.scale == "log",
                 "unit": unit,
-                "pair": None if one.reach is None else float(np.float32(one.reach)),
+                "pair": one.reach if one.reach is not None and np.isfinite(one.reach) else None,
             }
         )
     changes = [{"at": one.at_ns // 10**6, "state": one.state, "version": one.version} for one in page.changes]
@@ -87,8 +87,8 @@ def _group_name(page: Page, machine: str) -> str:
 
 
 def _unit(estimates: np.ndarray) -> float:
-    """The number that the reach of intervals is in: float16 has no values above 65,504."""
-    return float(np.float32(np.max(np.abs(estimates), initial=0.0))) or 1.0
+    """The number that estimates and the reach of intervals are in: float16 has no values above 65,504, and float32 none above 3.4e38."""
+    return float(np.max(np.abs(estimates), initial=0.0)) or 1.0
 
 
 def _packed(values: np.ndarray) -> str:

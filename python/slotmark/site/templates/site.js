@@ -55,7 +55,7 @@ function points(metric) {
     const reach = column(series.reach, 2, half);
     places.forEach((place, number) => {
       const digest = runs.runs.slice(place * LETTERS, (place + 1) * LETTERS);
-      const value = estimates[number], share = Math.exp(reach[number]), far = reach[number] * series.unit;
+      const value = estimates[number] * series.unit, share = Math.exp(reach[number]), far = reach[number] * series.unit;
       found.push({
         digest, run: digest.slice(0, OF_PAGE), pruned: runs.pruned.has(place), at: runs.at[place], version: runs.versions[runs.version[place]],
         machine: series.machine, log: series.log, pair: series.pair, value, low: series.log ? value / share : value - far, high: series.log ? value * share : value + far,

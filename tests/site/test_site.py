@@ -20,8 +20,10 @@ import numpy as np
 import pytest
 
 from slotmark.history import Labels, make_store, open_store
+from slotmark.history.decisions import Accepted, Decisions
 from slotmark.run import open_run
 from slotmark.run.storage import is_run
+from slotmark.site.gathered import gathered
 from slotmark.site.names import of_run
 from slotmark.site.writing import write_site
 from tests.conftest import REPO, bytes_of, slotmark
@@ -150,6 +152,17 @@ def test_the_same_store_gives_the_same_bytes_and_only_what_changed_is_written(st
     assert int(found[2]) < int(found[1])
     vega = out / "assets" / "vega.js"
     assert vega.stat().st_ino == before[vega].st_ino
+
+
+def test_a_change_is_accepted_until_a_day_of_the_runs_not_of_the_reader(store: Path) -> None:
+    def accepted(*decided: Accepted) -> dict[str, str]:
+        found = gathered(open_store(store), Decisions(accepted=[*decided]), lambda *_: None)
+        return {change.id: change.accepted for page in found.pages for change in page.changes}
+
+    (change, *_) = accepted()
+    # The newest run is of 2026-10-03, and so long ago that either day is over.
+    for until, reason in (("2026-10-03", ""), ("2026-10-04", "why")):
+        assert accepted(Accepted(change=change, reason="why", until=until))[change] == reason
 
 
 @pytest.mark.parametrize(("level", "unit"), [(1e39, "s"), (1.7e308, "1"), (1e-320, "1")])

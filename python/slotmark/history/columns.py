@@ -107,6 +107,7 @@ class Read:
         self._words = {name: flat.field(name).dictionary_encode() for name in ("metric", "part", "unit", "scale")}
         kept = [not decisions.leaves_out(row) for row in self._runs]
         self.left_out = kept.count(False)
+        self.newest_ns = max((whole(row, "at_ns") for row, one in zip(self._runs, kept, strict=True) if one), default=0)
         self.groups: dict[Group, list[int]] = {}
         for number, row in enumerate(self._runs):
             if kept[number]:

@@ -25,9 +25,15 @@ Method = Literal["slotmark", "e-divisive"]
 
 
 def found_changes(
-    read: Read, estimates: Estimates, metrics: Sequence[Metric], rules: Rules, method: Method
+    read: Read,
+    estimates: Estimates,
+    metrics: Sequence[Metric],
+    rules: Rules,
+    method: Method,
+    today: datetime.date | None = None,
 ) -> list[FoundChange]:
-    """The changes of all series of a group, which share the error rate."""
+    """The changes of all series of a group, which share the error rate. Today, or on another day, decides which accepted ones are open again."""
+    today = today or datetime.datetime.now(datetime.UTC).date()
     keys = list(estimates.columns)
     if not keys:
         return []
@@ -58,6 +64,7 @@ def found_changes(
             change,
             state,
             of_series[change.series],
+            today,
         )
         for change, state in every
     ]
@@ -85,6 +92,7 @@ def _described(
     change: Change,
     state: State,
     of_series: Sequence[Change],
+    today: datetime.date,
 ) -> FoundChange:
     column, rows = estimates.columns[key], estimates.rows
     # Runs of a drift, before its last step, are of no level.
@@ -101,7 +109,7 @@ def _described(
     least = max(metric.least, metric.margin * abs(base))
     identity = hashlib.sha256(repr((estimates.group, key, row["run"])).encode()).hexdigest()[:8]
     accepted = next((one for one in read.decisions.accepted if one.change == identity), None)
-    holds = accepted is not None and accepted.holds(datetime.datetime.now(datetime.UTC).date(), estimates.versions)
+    holds = accepted is not None and accepted.holds(today, estimates.versions)
     return FoundChange(
         id=identity,
         group=estimates.group,

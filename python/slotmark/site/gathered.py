@@ -1,5 +1,6 @@
 """A store as its pages need it: all estimates by what a page is of, and what changed."""
 
+import datetime
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -164,6 +165,8 @@ def gathered(store: Store, decisions: Decisions, progress: Progress) -> Gathered
         RunError: A bench of its runs is unknown.
     """
     read = Read(store, decisions)
+    # The day of the runs, not of the reader: the same store gives the same site.
+    newest_day = datetime.datetime.fromtimestamp(read.newest_ns // 10**9, datetime.UTC).date()
     found: dict[str, Page] = {}
     versions: list[Versions] = []
     runs: dict[str, dict[str, object]] = {}
@@ -177,7 +180,7 @@ def gathered(store: Store, decisions: Decisions, progress: Progress) -> Gathered
             estimates,
             columns={key: one for key, one in estimates.columns.items() if key[0] in {metric.id for metric in tested}},
         )
-        changes = found_changes(read, of_tested, tested, Rules(), "slotmark")
+        changes = found_changes(read, of_tested, tested, Rules(), "slotmark", newest_day)
         by_id = {metric.id: metric for metric in metrics}
         work = work_of(store, group, estimates)
         spreads: dict[tuple[str, str], Spread | None] = {}
@@ -206,7 +209,5 @@ def gathered(store: Store, decisions: Decisions, progress: Progress) -> Gathered
             f"{store.place}: two runs have digests that begin alike, as those of tables don't. Remove the one that was made up."
         )
     in_time = sorted(runs.items(), key=lambda one: (one[1]["at_ns"], one[0]))
-    newest = in_time[-1][1]["at_ns"] if in_time else 0
-    assert isinstance(newest, int), "the index has whole numbers"
     pruned = {*runs} - store.with_tables()
-    return Gathered(pages, versions, dict(in_time), pruned, read.left_out, newest)
+    return Gathered(pages, versions, dict(in_time), pruned, read.left_out, read.newest_ns)

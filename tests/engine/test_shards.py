@@ -137,13 +137,15 @@ def test_missing_shards_are_named_with_a_command_that_makes_them(sweep: Path) ->
     assert slotmark("merge", sweep).returncode == 0
 
 
-@pytest.mark.parametrize("harm", ["cut", "changed", "empty"])
+@pytest.mark.parametrize("harm", ["cut", "changed", "empty", "another's"])
 def test_an_output_that_is_not_as_it_was_written_is_named_and_made_anew(
     harm: str, sweep: Path, tmp_path: Path, at_once: dict[str, bytes]
 ) -> None:
-    file = sorted((sweep / "outputs").iterdir())[4]
+    another, file = sorted((sweep / "outputs").iterdir())[3:5]
     whole = file.read_bytes()
-    file.write_bytes({"cut": whole[:-1], "changed": whole[:-1] + bytes([whole[-1] ^ 1]), "empty": b""}[harm])
+    changed = whole[:-1] + bytes([whole[-1] ^ 1])
+    harmed = {"cut": whole[:-1], "changed": changed, "empty": b"", "another's": another.read_bytes()}
+    file.write_bytes(harmed[harm])
     with pytest.raises(
         PieceError, match=rf"^{re.escape(str(file))}: not as it was written: damaged or cut\. Run slotmark predict"
     ):

@@ -1,6 +1,6 @@
 """Outputs of finished pieces, kept in files until they are merged, with the files that the pieces made.
 
-An output is one file behind its digest. What its piece made lies in a folder beside it, ``NAME.files``, and the output has the digest of each file.
+An output is one file behind a digest of its name and its content: under another piece's name it is none. What its piece made lies in a folder beside it, ``NAME.files``, and the output has the digest of each file.
 """
 
 import hashlib
@@ -67,7 +67,7 @@ def keep(file: Path, make: Callable[[Path | None], bytes], *, makes_files: bool)
                 shutil.rmtree(folder_of(file), ignore_errors=True)
                 made.rename(folder_of(file))
             encoded = msgspec.msgpack.encode(Kept(output, files))
-            partial.write_bytes(hashlib.sha256(encoded).digest() + encoded)
+            partial.write_bytes(_digest_of(file, encoded) + encoded)
     except OSError as error:
         raise PieceError(
             f"{file}: {error.strerror}. What is finished is kept; mend that, and run the same command again."
@@ -97,7 +97,7 @@ def kept(file: Path) -> Kept | None:
     except OSError:
         return None
     digest, encoded = content[:32], content[32:]
-    if hashlib.sha256(encoded).digest() != digest:
+    if _digest_of(file, encoded) != digest:
         return None
     try:
         found = msgspec.msgpack.decode(encoded, type=Kept)
@@ -143,6 +143,10 @@ def folder_of(file: Path) -> Path:
 def files_in(folder: Path) -> list[str]:
     """The files below a folder, by their places in it, sorted."""
     return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+
+def _digest_of(file: Path, encoded: bytes) -> bytes:
+    return hashlib.sha256(file.name.encode() + b"\0" + encoded).digest()
 
 
 def _digest(file: Path) -> str:

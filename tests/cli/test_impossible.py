@@ -45,3 +45,10 @@ def test_a_loop_inside_a_run_folder_is_refused_in_one_line(tmp_path: Path) -> No
     assert ended.returncode == 2
     assert ended.stderr.count("\n") == 1
     assert "tables" in ended.stderr
+
+
+def test_no_report_is_written_into_a_run_folder(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    ended = slotmark("compare", "a", "b", "-o", "run", cwd=tmp_path)
+    assert (ended.returncode, "-o run: a run folder" in ended.stderr) == (2, True), ended.stderr

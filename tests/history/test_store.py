@@ -105,6 +105,7 @@ def test_an_index_with_any_bit_flipped_is_made_anew(store: Store) -> None:
     whole = file.read_bytes()
     table = store.table()
     assert index.decoded(whole) is not None
+    damaged = bytearray(whole)
     for bit in np.random.default_rng(11).choice(8 * len(whole), 3_000, replace=False).tolist():
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << bit % 8

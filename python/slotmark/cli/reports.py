@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from slotmark.report.document import Document
     from slotmark.run import Run
 
+
+def _for_reports(named: str) -> Path:
+    """The folder that is named for reports. ArgumentError for a URL, and for a run folder: what is in it is one run's."""
+    folder = folder_of(named)
+    if (folder / "run.json").is_file():
+        raise ArgumentError(f"-o {folder}: a run folder. Reports go elsewhere: name another folder.")
+    return folder
+
+
 Out = Annotated[
     Path | None,
     typer.Option(
@@ -28,7 +37,7 @@ Out = Annotated[
         "--out",
         metavar="DIR",
         help="Write report.html, .pdf, .md and .json there, report-short.md for a comment, and report-sources.csv.",
-        parser=folder_of,
+        parser=_for_reports,
     ),
 ]
 

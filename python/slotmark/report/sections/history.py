@@ -107,7 +107,7 @@ def _series(metric: Metric, one: SeriesHistory) -> list[Block]:
         Column("runs"),
         Column(metric.unit or "estimate"),
         Column("95 % interval"),
-        Column("runs", "left"),
+        Column("course", "left"),
         Column("change", "left"),
     ]
     hidden = len(one.versions) - len(shown)

@@ -157,9 +157,13 @@ def whole_rounds(groups: Sequence[Sequence[Run]]) -> tuple[list[list[Run]], list
         for number in shared.sides:
             whole[number] += kept
     remarks = [warnings.round_left_out(number, why) for (_, number), why in sorted(left_out.items())]
+    others = [
+        [run for run in group if _turn(run.manifest) not in known]
+        for group, turns in zip(groups, whole, strict=True)
+        for known in [{*turns, *left_out}]
+    ]
     return [
-        [*(side[turn] for turn in turns), *(run for run in group if _turn(run.manifest) not in {*turns, *left_out})]
-        for group, side, turns in zip(groups, sides, whole, strict=True)
+        [*(side[turn] for turn in turns), *of_none] for side, turns, of_none in zip(sides, whole, others, strict=True)
     ], remarks
 
 
@@ -196,8 +200,8 @@ def _refuse_one_round_twice(group: Sequence[Run], turns: Sequence[Turn]) -> None
 
 def _absent(turns: Sequence[Turn]) -> list[Turn]:
     """Rounds of the same sessions, before their last, that no side has a run of."""
-    last = dict(turns)
-    return [(name, number) for name in last for number in range(1, last[name]) if (name, number) not in turns]
+    last, there = dict(turns), set(turns)
+    return [(name, number) for name in last for number in range(1, last[name]) if (name, number) not in there]
 
 
 def _turn(manifest: Manifest) -> Turn:

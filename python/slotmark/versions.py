@@ -18,8 +18,8 @@ PACKAGES = (
 )
 """The packages of a cardano-node whose versions published reports show, in their order."""
 
-_NUMBERS = re.compile(r"v?(\d+(?:\.\d+)+|\d+(?!\w))")
-"""One number alone is a version where no letter follows it: commits may begin with a digit."""
+_NUMBERS = re.compile(r"(?!\d{4}-\d\d-\d\d)v?(\d+(?:\.\d+)+|\d{1,4}(?!\w))")
+"""One number alone is a version where it is short and no letter follows it: commits may be of digits, and days aren't versions."""
 
 
 def numbers_of(version: str) -> tuple[int, ...] | None:

@@ -116,7 +116,7 @@ def unplanned(names: Sequence[str]) -> Warning:
     return Warning(
         "unplanned",
         f"{_some(names)}: decisive, and not in the plan: these runs don't record it, or too little to show how it varies, or its mean is 0. Comparisons of such runs may never "
-        "ship by it.",
+        "allow SHIP.",
     )
 
 

@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 
 from slotmark.compare import Comparison, Policy, compare
+from slotmark.compare.estimators.interface import How
+from slotmark.compare.estimators.means import of_paired_levels
+from slotmark.compare.looks import undecided
 from slotmark.compare.policy import Accepted, read_policy
-from slotmark.compare.results.rows import Difference
+from slotmark.compare.results.rows import Design, Difference
 from slotmark.errors import ComparisonError
-from slotmark.metrics import register
+from slotmark.metrics import catalogue, register
+from slotmark.report import comparison_document
+from slotmark.report.renderers.markdown import markdown
 from slotmark.run import Run
 from slotmark.statistics.between_runs import RunMean, Spread
 from slotmark.statistics.mean_difference import difference_of_runs
@@ -67,8 +72,13 @@ def test_from_a_baseline_of_0_the_least_difference_is_the_margin(
     assert found.decision is not None
     expected = {Verdict.WORSE: "hold", Verdict.EQUIVALENT: "ship", Verdict.INCONCLUSIVE: "run again"}[verdict]
     assert found.decision.answer == expected, found.decision.line
+    text = markdown(comparison_document(found))
     if verdict == Verdict.WORSE:
         assert "worse in Metric 0 +200 ms (margin 1 ms)" in found.decision.line
+        assert "Metric 0 is 200 ms higher" in text
+        assert "(+200 ms) is worse with" in text
+    if not any(candidate):
+        assert "Metric 0 is the same" in text
 
 
 def test_a_margin_in_the_metrics_unit_is_as_large_in_both_directions(tmp_path: Path) -> None:
@@ -90,6 +100,16 @@ def test_runs_that_are_equal_by_chance_are_no_certainty() -> None:
     assert p(3, 3) == pytest.approx(1 / 20)
     assert p(1, 1, Spread(0.0, 9.0)) == pytest.approx(1 / 11)
     assert p(20, 20) < 1e-9
+    rounds = np.array([[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]])
+    metric = catalogue(BENCH).metrics[0]
+    designs: list[tuple[Design, float]] = [("paired rounds", 0.25), ("paired seeds", 0.0)]
+    for over, least in designs:
+        paired = of_paired_levels(metric, (rounds[0], rounds[1]), 1.0, "identity", over, How(0.95, None, 1, 1))
+        assert paired.p == least
+    nothing = difference_of_runs(
+        [RunMean(float("nan"))], [RunMean(1.0)], Spread(1.0, 5.0), confidence=0.95, scale="identity"
+    )
+    assert np.isnan(nothing.delta.estimate)
     # By simulation: three values, each run drawn anew. How often are both sides equal in themselves and differ from each other?
     draws = np.random.default_rng(3).choice(3, (20_000, 6), p=[0.9, 0.05, 0.05])
     sides = draws[:, :3], draws[:, 3:]
@@ -114,6 +134,11 @@ def test_conditions_of_all_runs_are_compared_whatever_their_order(tmp_path: Path
     (text,) = unequal(compare([on(ours, (0, 0, 0)), on(theirs, order)]))
     assert "another" in text
     assert not unequal(compare([on(ours, (0, 1, 0)), on(theirs, order)]))
+    # Some runs don't record their machine.
+    for place in range(3):
+        side = on(theirs, (1, 1, 1))
+        side[place] = Run(side[place].path, msgspec.structs.replace(side[place].manifest, machine=None))
+        assert len(unequal(compare([on(ours, (0, 0, 0)), side]))) == 1
 
 
 @pytest.mark.parametrize("begin", [("2026-12-31", "2027-01-05"), ("2027-01-05", "2026-12-31")])
@@ -150,3 +175,23 @@ def test_nothing_ships_on_a_metric_that_some_runs_lack(tmp_path: Path) -> None:
     assert answer(found) == "run again"
     assert found.decision is not None
     assert [cause.reason for cause in found.decision.causes] == ["only 2 of 3 runs of newest (3 runs) have it"]
+    # More rounds don't change it, so a session that goes on until all is decided ends with it.
+    assert not undecided(found.decision)
+    worse = runs(tmp_path, "new-er", 3, worse=0.3, first=(1.3, 1.3001, float("nan")))
+    held = compare([ours, worse]).decision
+    assert held is not None
+    assert {(cause.metric, cause.answer) for cause in held.causes} == {(f"metric_{n}", "hold") for n in range(4)}
+
+
+def test_levels_of_two_sides_are_the_same_beside_a_third_that_lacks_the_metric(tmp_path: Path) -> None:
+    ours, theirs = runs(tmp_path, "old", 3), runs(tmp_path, "newer", 3, worse=0.1)
+    third = runs(tmp_path, "newest", 2, first=(float("nan"), float("nan")))
+    alone, beside = (
+        next(row for row in compare(sides).rows if row.metric.id == "metric_0")
+        for sides in ([ours, theirs], [ours, theirs, third])
+    )
+    assert alone.fitted is not None and beside.fitted is not None
+    assert beside.fitted == [*alone.fitted, None]
+    difference = alone.differences[0]
+    assert difference is not None and difference.delta is not None and alone.fitted[0] is not None
+    assert alone.fitted[1] == pytest.approx(alone.fitted[0] + difference.delta.estimate)

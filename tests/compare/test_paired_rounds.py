@@ -163,6 +163,15 @@ def test_a_round_in_which_a_node_died_is_left_out_with_its_pair(
     assert "Round 3 is not compared" in html(comparison_document(comparison))
 
 
+def test_a_third_side_of_other_rounds_of_the_session_changes_none_of_the_others(
+    session: Callable[[str, int], Run],
+) -> None:
+    sides = [[session("old", place) for place in (1, 2, 3)], [session("new", place) for place in (1, 2)]]
+    found = compare([*sides, [session("new", 4)]])
+    assert [len(side.manifests) for side in found.sides] == [2, 2, 1]
+    assert "Round 3 is not compared" in " ".join(one.text for one in found.warnings)
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_third_side_of_another_session_or_of_none_changes_no_round_of_the_others(
     session: Callable[[str, int], Run], tmp_path: Path, number: int

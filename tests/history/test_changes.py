@@ -133,6 +133,10 @@ def test_a_table_of_what_runs_differ_by_is_used_for_its_machine_alone(store: Sto
         machine: not machine.startswith("Another") for machine in used
     }
     assert len(used) == 2
+    oldest = min(store.table().to_pylist(), key=lambda row: row["at_ns"])
+    store.remove_tables(oldest["run"])
+    series = history_of(store, METRIC, Decisions(), table=table).series
+    assert {one.group.machine: one.table for one in series} == used
     unlike = msgspec.structs.replace(table, machine="third")
     for find in (
         lambda: history_of(store, METRIC, Decisions(), table=unlike),
@@ -150,7 +154,7 @@ def test_a_table_of_what_runs_differ_by_is_used_for_its_machine_alone(store: Sto
         ("10.8", ["v10.8"], False),
         ("10.8", ["10.9"], False),
         ("10.8", ["10.10"], False),
-        ("10.8", ["45ab12c", "nightly"], True),
+        ("10.8", ["45ab12c", "4915321", "2026-11-29", "nightly"], True),
         ("nightly", ["10.9"], True),
         ("nightly", ["nightly"], False),
         ("2026-02-01", ["10.9"], True),

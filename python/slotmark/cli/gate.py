@@ -157,7 +157,7 @@ def refuse_blind_gate(comparison: "Comparison", gate: "Policy | None") -> None:
     for metric, (place, side) in product(gated, enumerate(comparison.candidates)):
         if (metric, place) not in seen:
             raise ArgumentError(
-                f"--gate: nothing was compared in '{metric}' for {side.name}: the runs don't have it, or it is not compared of such runs. Leave it out."
+                f"--gate: nothing was compared in '{metric}' for {side.name}: the runs don't have it, or such runs aren't compared by it. Leave it out."
             )
 
 

@@ -59,7 +59,9 @@ def decide(found: Comparison, metrics: Sequence[Metric], policy: Policy) -> Deci
         of_side = [*_causes(found, rows, place, policy, accepted)]
         if policy.needs_all:
             of_side += _missing(decisive, rows, place, side.name)
-            of_side += _in_some_runs(found, rows, place)
+            known_by = {(cause.metric, cause.part, cause.quantity) for cause in of_side}
+            others = [row for row in rows if (row.metric.id, row.part, row.quantity) not in known_by]
+            of_side += _in_some_runs(found, others, place)
         of_side += _of_warnings(found, rows, side, policy)
         answer: Answer = "ship"
         if of_side:
@@ -164,7 +166,9 @@ def _in_some_runs(found: Comparison, rows: Sequence[Row], place: int) -> Iterato
             summary = row.summaries[of_side]
             if summary and summary.runs < len(side.manifests):
                 reason = f"only {summary.runs} of {len(side.manifests)} runs of {side.name} have it"
-                yield _cause(row.metric, row.part, row.quantity, found.candidates[place].name, "run again", reason)
+                cause = _cause(row.metric, row.part, row.quantity, found.candidates[place].name, "run again", reason)
+                yield msgspec.structs.replace(cause, lasting=True)
+                break
 
 
 def _of_row(
@@ -232,8 +236,8 @@ def _tipping(found: Comparison, metric: Metric, difference: Difference, margin: 
         return float(np.sqrt(max((distance / float(t_isf(alpha, np.inf))) ** 2 - error**2, 0.0) / 2))
 
     shown = difference.p_adjusted is not None and difference.p_adjusted < 1 - found.confidence
-    limit = _limit(metric, difference, margin)
-    if shown and not 1 / limit <= harm.estimate <= limit:
+    limit, (floor, ceiling) = _limit(metric, difference, margin), _limits(difference, margin)
+    if shown and not floor <= difference.ratio.estimate <= ceiling:
         tips = at(abs(seen), (1 - found.confidence) / 2 * _share(found))
         return (
             f"{percent_change(difference.ratio.estimate)} %: chance only if {_RUNS} vary by more than {_spread(tips)}",
@@ -295,9 +299,16 @@ def _harm(metric: Metric, ratio: Interval | None) -> Interval | None:
     return Interval(float(estimate), float(low), float(high))
 
 
+def _limits(difference: Difference, margin: float) -> tuple[float, float]:
+    """The ratios between which a difference doesn't matter, or is accepted up to a larger share than the margin."""
+    floor, ceiling = difference.limits
+    up_to = limits(margin, absolute=False) if margin > difference.margin else (floor, ceiling)
+    return min(floor, up_to[0]), max(ceiling, up_to[1])
+
+
 def _limit(metric: Metric, difference: Difference, margin: float) -> float:
     """The harm up to which a difference doesn't matter, or is accepted; infinity where all of the baseline may go."""
-    floor, ceiling = difference.limits if margin == difference.margin else limits(margin, absolute=False)
+    floor, ceiling = _limits(difference, margin)
     if metric.better == "lower":
         return ceiling
     return 1 / floor if floor > 0 else float("inf")
@@ -324,10 +335,10 @@ def _not_worse(metric: Metric, difference: Difference, margin: float) -> bool:
 
 def _why_open(metric: Metric, difference: Difference, margin: float) -> str:
     bounds = _harm(metric, difference.bounds)
-    if bounds is None or difference.p_adjusted is None:
-        return difference.reason
     if difference.verdict == Verdict.WORSE:
         return "worse in these runs; too few runs for a verdict on the build"
+    if bounds is None or difference.p_adjusted is None:
+        return difference.reason
     worst = percent_change(bounds.high if metric.better == "lower" else 1 / bounds.high)
     return (
         f"may be worse by more than the margin of {percent(margin)}: up to {worst} % by the {percent(BOUNDS)} interval"

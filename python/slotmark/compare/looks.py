@@ -59,7 +59,7 @@ def look(
 
 def undecided(found: Decision) -> list[Cause]:
     """Returns the decisive metrics that more rounds may decide, each as the cause that it is."""
-    return [cause for cause in found.causes if cause.metric and cause.answer == "run again"]
+    return [cause for cause in found.causes if cause.metric and cause.answer == "run again" and not cause.lasting]
 
 
 def rounds_needed(found: Decision) -> int | None:

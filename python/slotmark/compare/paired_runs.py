@@ -173,14 +173,22 @@ def _shared(sides: Sequence[Mapping[Turn, Run]]) -> Iterator[_Shared]:
     found = [_Shared(list(range(len(sides))), every)]
     if not _in_common(sides, found[0]):
         of_sessions = [[turn for turn in every if turn[0] == name] for name in dict.fromkeys(name for name, _ in every)]
-        found = [
-            _Shared([number for number, side in enumerate(sides) if not side.keys().isdisjoint(turns)], turns)
-            for turns in of_sessions
-        ]
+        found = [_of_session(sides, turns) for turns in of_sessions]
     for one in found:
-        several = max(len(sides[number].keys() & set(one.turns)) for number in one.sides) > 1
+        several = any(len(sides[number].keys() & set(one.turns)) > 1 for number in one.sides)
         if len(one.sides) > 1 and several and _in_common(sides, one):
             yield one
+
+
+def _of_session(sides: Sequence[Mapping[Turn, Run]], turns: Sequence[Turn]) -> _Shared:
+    """The sides that share a round of a session with another, and the rounds that these have."""
+    rounds = [side.keys() & set(turns) for side in sides]
+    shared = [
+        number
+        for number, own in enumerate(rounds)
+        if any(own & other for place, other in enumerate(rounds) if place != number)
+    ]
+    return _Shared(shared, [turn for turn in turns if any(turn in rounds[number] for number in shared)])
 
 
 def _in_common(sides: Sequence[Mapping[Turn, Run]], shared: _Shared) -> bool:

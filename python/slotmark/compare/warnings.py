@@ -31,21 +31,32 @@ _BUILD = {"version": "the version", "commit": "the commit", "toolchain": "the to
 
 def between(baseline: Side, candidate: Side) -> list[Warning]:
     """Returns warnings on unequal conditions of two sides: those that the runs of one have and those of the other don't."""
-    ours: dict[str, dict[str, None]] = {}
-    theirs: dict[str, dict[str, None]] = {}
-    for run in baseline.manifests:
-        for what, mine, _ in _pairs(run, candidate.manifest):
-            ours.setdefault(what, {})[_shown(mine)] = None
-    for run in candidate.manifests:
-        for what, _, other in _pairs(baseline.manifest, run):
-            theirs.setdefault(what, {})[_shown(other)] = None
+    ours, theirs = (_of_all(side.manifests) for side in (baseline, candidate))
     return [
         warnings.different(
-            what[:1].upper() + what[1:], *(" and ".join(values) for values in (ours[what], theirs[what]))
+            what[:1].upper() + what[1:], *(" and ".join(map(_shown, side[what])) for side in (ours, theirs))
         )
         for what in ours
-        if what in theirs and ours[what].keys() != theirs[what].keys()
+        if what in theirs
+        and any(
+            one not in other
+            for one, other in [
+                *((one, theirs[what]) for one in ours[what]),
+                *((one, ours[what]) for one in theirs[what]),
+            ]
+        )
     ]
+
+
+def _of_all(runs: Sequence[Manifest]) -> dict[str, list[Any]]:
+    """The conditions that should be equal, in words, each with its values in some runs."""
+    found: dict[str, list[Any]] = {}
+    for run in runs:
+        for what, value in _conditions(run).items():
+            known = found.setdefault(what, [])
+            if value not in known:
+                known.append(value)
+    return found
 
 
 def within(side: Side) -> list[Warning]:
@@ -77,18 +88,22 @@ def unmatched(sides: Sequence[Side], entries: Sequence["Entry"]) -> list[list[Wa
 
 
 def _pairs(ours: Manifest, theirs: Manifest) -> Iterator[tuple[str, Any, Any]]:
-    """Yields the conditions that should be equal between two runs, in words, with their values in each."""
-    if ours.origin and theirs.origin:
-        yield "the origin of the figures", ours.origin, theirs.origin
-    if ours.machine is not None and theirs.machine is not None:
-        yield from machines(ours.machine, theirs.machine)
-    conditions = catalogue(ours.bench).conditions
-    for name, mine in conditions(ours.parameters).items():
-        if name in theirs.parameters:
-            yield f"parameter '{name}'", mine, theirs.parameters[name]
-    for name, mine in conditions(ours.versions).items():
-        if name in theirs.versions:
-            yield f"the version of {name}", mine, theirs.versions[name]
+    """Yields the conditions that should be equal between two runs, in words, with their values in each; those that both record."""
+    others = _conditions(theirs)
+    for what, mine in _conditions(ours).items():
+        if what in others:
+            yield what, mine, others[what]
+
+
+def _conditions(run: Manifest) -> dict[str, Any]:
+    """The conditions of a run that should be equal in others, in words."""
+    conditions = catalogue(run.bench).conditions
+    return {
+        **({"the origin of the figures": run.origin} if run.origin else {}),
+        **({what: mine for what, mine, _ in machines(run.machine, run.machine)} if run.machine is not None else {}),
+        **{f"parameter '{name}'": value for name, value in conditions(run.parameters).items()},
+        **{f"the version of {name}": value for name, value in conditions(run.versions).items()},
+    }
 
 
 def machines(ours: MachineFacts, theirs: MachineFacts) -> Iterator[tuple[str, Any, Any]]:

@@ -13,7 +13,7 @@ from slotmark.errors import ComparisonError, RunError, StoreError
 from slotmark.history.decisions import Decisions
 from slotmark.history.series import Group
 from slotmark.history.store import Store
-from slotmark.metrics import Metric
+from slotmark.metrics import Metric, catalogue
 from slotmark.run import Manifest
 from slotmark.statistics.between_runs import RunMean, Scale, Spread
 from slotmark.statistics.few_points import few_points
@@ -118,28 +118,41 @@ class Read:
         """The table of how much runs of a group differ: the one that was given, if it is of their work and machine, else the one that comes with slotmark."""
         if group not in self._tables:
             ends, given = self._ends(group), self._given
-            if given and ends:
-                self._unlike[group] = next(filter(None, (unlike(given, one) for one in ends)), "")
+            if given:
+                # Without a manifest only the bench tells.
+                like = given.bench in (group.bench, catalogue(group.bench).like)
+                why = next(
+                    filter(None, (unlike(given, one) for one in ends)),
+                    "" if like else f"a table of bench '{given.bench}'",
+                )
+                self._unlike[group] = why
             used = self._unlike.get(group) == ""
             self._tables[group] = given if used else shipped_table(ends) if ends else None
         return self._tables[group]
 
     def refuse_unused_table(self) -> None:
         """Raises ComparisonError where the table that was given is of none of the groups that were asked for."""
-        if self._given and self._tables and all(self._unlike.get(group) != "" for group in self._tables):
-            why = next(iter(self._unlike.values()), "the manifests of its runs are no longer there")
+        if self._unlike and all(self._unlike.values()):
+            why = next(iter(self._unlike.values()))
             raise ComparisonError(
                 f"{self.store.place}: no series is of the table's work and machine ({why}). {MAKE_TABLE}"
             )
 
-    def _ends(self, group: Group) -> list[Manifest] | None:
-        """The manifests of the first and the last run of a group; None where these are no longer in the store."""
-        numbers = self.groups[group]
+    def _ends(self, group: Group) -> list[Manifest]:
+        """The manifests of the first and the last run of a group that are still in the store; none where none is."""
+        digests = [str(self._runs[number]["run"]) for number in self.groups[group]]
         try:
-            ends = [*self.store.opened([str(self._runs[number]["run"]) for number in {numbers[0], numbers[-1]}])]
-        except RunError:
-            return None
-        return [run.manifest for run in ends]
+            return self._manifests(digests)
+        except RunError:  # tables of old runs may have been removed
+            return self._manifests([digest for digest in digests if digest in self._there])
+
+    def _manifests(self, digests: Sequence[str]) -> list[Manifest]:
+        """The manifests of the first and the last of these runs. RunError where either isn't there."""
+        return [run.manifest for run in self.store.opened(list(dict.fromkeys([*digests[:1], *digests[-1:]])))]
+
+    @cached_property
+    def _there(self) -> set[str]:
+        return self.store.with_tables()
 
     def estimates(self, group: Group, metrics: Sequence[Metric]) -> Estimates:
         """The estimates of the runs of a group in some metrics.

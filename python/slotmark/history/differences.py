@@ -54,7 +54,7 @@ def spread_of(estimates: Estimates, column: Column, changes: Sequence[FoundChang
     places = {str(row["run"]): place for place, row in enumerate(estimates.rows)}
     spells, drifting = np.zeros(len(places), np.int64), np.zeros(len(places), bool)
     for one in changes:
-        if one.state == "sure":
+        if one.state in ("sure", "by E-divisive"):
             spells[places[one.run] :] += 1
             drifting[places[one.run] : places[one.reached]] = True
     there = np.flatnonzero(~np.isnan(column.levels) & ~drifting)

@@ -272,7 +272,7 @@ def difference_of_runs(
 def _beyond_rounding(estimate: float, error: float, ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
     """A difference of means and its error, each 0 where it is of rounding alone: of equal levels their number decides the last digits of a mean."""
     least = rounding_of(np.concatenate([ours, theirs]))
-    return estimate if abs(estimate) > least else 0.0, error if error > least else 0.0
+    return 0.0 if abs(estimate) <= least < np.inf else estimate, 0.0 if error <= least < np.inf else error
 
 
 def chance_of_runs(sides: Sequence[Sequence[RunMean]], spread: Spread) -> Between:

@@ -247,7 +247,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     part: str = ALL
     quantity: Quantity
     summaries: list[Summary | None]
-    fitted: list[float] | None = None
+    fitted: list[float | None] | None = None
     measured: list[Measured | None]
     warnings: list[Warning] = []
 

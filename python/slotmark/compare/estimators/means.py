@@ -240,16 +240,15 @@ def compared(rows: Sequence[RunRow], prior: Prior | None, confidence: float) -> 
     return entries
 
 
-def _levels_of_runs(row: RunRow, measured: Sequence[Measured | None]) -> list[float] | None:
+def _levels_of_runs(row: RunRow, measured: Sequence[Measured | None]) -> list[float | None] | None:
     """The mean of the means of each side's runs, which their differences are between; None where these are between samples, or no side has several runs.
 
     The mean of all samples is another where runs have unlike numbers of them: column and difference would not agree.
     """
-    sides = [side.runs for side in row.sides if side]
     by_runs = any(one and one.basis and one.basis.of_runs for one in measured)
-    if not by_runs or len(sides) < len(row.sides) or max(map(len, sides)) == 1:
+    if not by_runs or max(map(len, row.runs)) == 1:
         return None
-    return [from_scale(float(np.mean([run.level for run in side])), row.scale) for side in sides]
+    return [side and from_scale(float(np.mean([run.level for run in side.runs])), row.scale) for side in row.sides]
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -419,6 +418,9 @@ def of_paired_levels(
     if how.at_any_look and count < FIRST_LOOK:
         return _too_few_rounds(metric, count)
     found = over_levels(ours, theirs, confidence=how.confidence, scale=scale, at_any_look=how.at_any_look)
+    if over == "paired rounds" and found.delta.low == found.delta.high != 0:
+        # Differences of few possible values are equal by chance too. Seeds draw the same for both, so that theirs may be the same.
+        found = msgspec.structs.replace(found, p=max(found.p, 2.0 ** (1 - count)))
     basis = Basis(over, (count, count), found.effective)
     return _of_difference(metric, found, found.base or 0.0, smallest, basis, conditional=count < ENOUGH_RUNS)
 

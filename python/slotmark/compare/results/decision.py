@@ -43,6 +43,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
         conditional: Whether all that is missing is enough runs.
         tips_at: For single runs, where the spread of runs of one build is unknown: the standard deviation of a run's mean, as a share, at which
             what they show would be chance; None of all else.
+        lasting: Whether more of the same wouldn't change it: a run lacks the metric.
     """
 
     metric: str
@@ -55,6 +56,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     needed: Needed | None = None
     conditional: bool = False
     tips_at: float | None = None
+    lasting: bool = False
 
     @property
     def title(self) -> str:

@@ -208,8 +208,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         part: Which samples, looked at by themselves: a setting such as ``decode, sequential``, or a kind of blocks; :data:`ALL` for all.
         quantity: What of them is compared.
         summaries: One per side, in the order of the sides; None where a side lacks this metric or part.
-        fitted: The level of each side that the differences are between, in the metric's unit: by a model, or the mean of the means of its runs; None where levels are those of
-            the samples.
+        fitted: The level of each side that the differences are between, in the metric's unit: by a model, or the mean of the means of its runs; None for a side without the metric, and where
+            levels are those of the samples.
         differences: One per candidate, in order; None where not compared.
         warnings: Warnings about this row.
     """
@@ -218,7 +218,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     part: str
     quantity: Quantity
     summaries: list[Summary | None]
-    fitted: list[float] | None = None
+    fitted: list[float | None] | None = None
     differences: list[Difference | None]
     warnings: list[Warning] = []
 

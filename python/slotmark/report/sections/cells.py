@@ -6,7 +6,7 @@ from slotmark.compare.result import Comparison
 from slotmark.compare.results.growth import Curve
 from slotmark.compare.results.rows import FROM_RUNS, OF_BLOCKS, Basis, Difference, Row, Summary
 from slotmark.metrics import Metric
-from slotmark.numbers import brief, interval, number, p_value, percent, percent_change, quantity
+from slotmark.numbers import brief, interval, number, p_value, percent, percent_change, quantity, signed_quantity
 from slotmark.report.document import CONDITIONAL, Cell
 from slotmark.statistics.interval import Interval
 from slotmark.verdict import Verdict
@@ -93,6 +93,15 @@ def rests_on(basis: Basis | None) -> str:
         return f"over {counts} {over} per side{assumed}"
     effective = " and ".join(brief(one) for one in basis.effective)
     return f"over {counts} {basis.over} per side, as informative as {effective} independent ones"
+
+
+def change_in_words(metric: Metric, difference: Difference) -> str:
+    """The difference: in percent of the baseline, or in the metric's unit where nothing is a share of that; ``-`` where neither is judged."""
+    if difference.ratio:
+        return f"{percent_change(difference.ratio.estimate)} %"
+    if difference.delta is None or difference.margin_absolute is None:
+        return "-"
+    return signed_quantity(difference.delta.estimate, metric.unit)
 
 
 def margin_in_words(metric: Metric, difference: Difference) -> str:

@@ -11,6 +11,7 @@ from slotmark.metrics import Rank
 from slotmark.numbers import percent, percent_change, quantity
 from slotmark.report.document import Block, Forest, Mark, Paragraph
 from slotmark.report.sections.cells import (
+    change_in_words,
     in_a_sentence,
     levels_in_words,
     link_of,
@@ -91,7 +92,7 @@ def _mark(comparison: Comparison, row: Row, place: int, difference: Difference, 
         rank=row.metric.rank,
         verdict=difference.verdict or Verdict.INCONCLUSIVE,
         values=levels_in_words(row, place),
-        text=f"{percent_change(ratio.estimate)} %" if ratio else "-",
+        text=change_in_words(row.metric, difference),
         span=f"{percent_change(ratio.low)} to {percent_change(ratio.high)}" if ratio and ratio.low < ratio.high else "",
         ends=(ratio.estimate - 1, ratio.low - 1, ratio.high - 1) if ratio else None,
         margin=(difference.limits[0] - 1, difference.limits[1] - 1),
@@ -166,6 +167,8 @@ def _amount(row: Row, difference: Difference) -> str:
     if difference.delta is None or difference.margin_absolute is None:
         return "not comparable"
     size = difference.delta.estimate
+    if size == 0:
+        return "the same"
     return f"{quantity(abs(size), row.metric.unit)} {'lower' if size < 0 else 'higher'}"
 
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.rows import Difference, Row
-from slotmark.numbers import duration, percent_change
+from slotmark.numbers import duration
 from slotmark.report.document import Block, Facts, Paragraph, Section
-from slotmark.report.sections.cells import in_a_sentence
+from slotmark.report.sections.cells import change_in_words, in_a_sentence
 from slotmark.report.sections.decision import forest, lines, notes, shown
 from slotmark.report.sections.manifest import compared
 from slotmark.verdict import BY_CONCERN, Verdict
@@ -108,9 +108,5 @@ def _changes(comparison: Comparison) -> list[Facts]:
 def _named(row: Row, difference: Difference) -> str:
     """The metric in a sentence with its part, and with its change where that is shown."""
     name = ", ".join(filter(None, (in_a_sentence(row.metric), row.part)))
-    ratio = difference.ratio
-    return (
-        f"{name} ({percent_change(ratio.estimate)} %)"
-        if ratio and difference.verdict is not Verdict.EQUIVALENT
-        else name
-    )
+    changed = change_in_words(row.metric, difference)
+    return name if changed == "-" or difference.verdict is Verdict.EQUIVALENT else f"{name} ({changed})"

@@ -5,7 +5,7 @@ from slotmark.compare.results.rows import ALL, Difference, Row
 from slotmark.metrics import catalogue
 from slotmark.numbers import change, change_with_span, percent, ratio, ratio_interval, span
 from slotmark.report.document import CONDITIONAL, Block, Paragraph, Section
-from slotmark.report.sections.cells import by_section, in_a_sentence, moved
+from slotmark.report.sections.cells import by_section, change_in_words, in_a_sentence, moved
 from slotmark.verdict import MOVED, Verdict
 
 
@@ -115,7 +115,9 @@ def _observation(row: Row, difference: Difference, place: int, name: str) -> str
     condition = ", conditional on these runs" if difference.conditional else ""
     found = difference.ratio
     if found is None or difference.delta is None:
-        return f"{in_a_sentence(row.metric)} is {difference.verdict} with {name}{condition}."
+        changed = change_in_words(row.metric, difference)
+        by = "" if changed == "-" else f" ({changed})"
+        return f"{in_a_sentence(row.metric)}{by} is {difference.verdict} with {name}{condition}."
     ends = f" (interval {span(found)})" if span(found) != change(found.estimate) else ""
     return (
         f"{in_a_sentence(row.metric)} is {moved(row, place, found)} with {name}{ends}: {difference.verdict}{condition}."

@@ -135,16 +135,16 @@ def test_a_place_outside_the_folder_is_damage(name: str, logs: Path, tmp_path: P
     (file,) = (one for one in (shards / "outputs").iterdir() if one.is_file())
     found = kept(file)
     assert found is not None
-    file.write_bytes(written(Kept(found.output, [msgspec.structs.replace(found.files[0], name=name)])))
+    file.write_bytes(written(file, Kept(found.output, [msgspec.structs.replace(found.files[0], name=name)])))
     assert kept(file) is None
-    file.write_bytes(written(found))
+    file.write_bytes(written(file, found))
     assert kept(file) == found
 
 
-def written(found: Kept) -> bytes:
+def written(file: Path, found: Kept) -> bytes:
     """The content of a file in which a piece's output is kept."""
     encoded = msgspec.msgpack.encode(found)
-    return hashlib.sha256(encoded).digest() + encoded
+    return hashlib.sha256(file.name.encode() + b"\0" + encoded).digest() + encoded
 
 
 def test_ctrl_c_leaves_nothing_of_a_piece_or_a_run(logs: Path, tmp_path: Path) -> None:

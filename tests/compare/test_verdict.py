@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmark.compare.margins import limits
+from slotmark.compare.results.rows import limits
 from slotmark.compare.verdict import Judgement, judge, withstanding
 from slotmark.metrics.catalogue import Better
 from slotmark.numbers import change, change_with_span, percent, quantity, ratio_interval, signed_interval, span

@@ -175,7 +175,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
         with pytest.raises(RunError, match=rf"version {schema}, but this slotmark reads version 2\. {remedy}\.$"):
             open_run(folder)
     (folder / "run.json").write_text(text[: len(text) // 2])
-    with pytest.raises(RunError, match="not JSON"):
+    with pytest.raises(RunError, match="no manifest"):
         open_run(folder)
     (folder / "run.json").write_text(text.replace('"numbers": 3', '"numbers": 4'))
     with pytest.raises(RunError, match=r"3 rows, but run\.json says 4"):

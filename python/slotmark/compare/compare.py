@@ -11,7 +11,7 @@ from slotmark.compare.clocks import with_clock_warnings
 from slotmark.compare.decision import decide
 from slotmark.compare.earlier import Source, prior_of
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
-from slotmark.compare.margins import limits, with_margins
+from slotmark.compare.margins import with_margins
 from slotmark.compare.mixed import (
     both_sides,
     differs_by_place,
@@ -25,7 +25,7 @@ from slotmark.compare.paired_runs import LEAST, whole_rounds
 from slotmark.compare.policy import Policy
 from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank
 from slotmark.compare.result import Comparison, Side
-from slotmark.compare.results.rows import Difference, Row
+from slotmark.compare.results.rows import Difference, Row, limits
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.compare.verdict import judge, judge_amount, withstanding
 from slotmark.compare.warnings import between, within

@@ -6,11 +6,10 @@ import msgspec
 import numpy as np
 
 from slotmark.cleaning import one_line
-from slotmark.compare.margins import limits
 from slotmark.compare.policy import Accepted, Policy
 from slotmark.compare.result import Comparison, Side, origin_in_line
 from slotmark.compare.results.decision import Answer, Cause, Decision, Needed
-from slotmark.compare.results.rows import ALL, FROM_RUNS, NOT_KNOWN, Basis, Difference, Quantity, Row
+from slotmark.compare.results.rows import ALL, FROM_RUNS, NOT_KNOWN, Basis, Difference, Quantity, Row, limits
 from slotmark.compare.traits import joined_words, traits_of
 from slotmark.metrics import Metric
 from slotmark.numbers import percent, percent_change, quantity, signed_quantity

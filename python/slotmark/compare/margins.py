@@ -24,19 +24,6 @@ def margin_of(metric: Metric, base: float) -> float:
     return metric.margin if absolute is None else absolute / base
 
 
-def limits(margin: float, *, absolute: bool) -> tuple[float, float]:
-    """The ratios to the baseline between which a difference doesn't matter.
-
-    A share m of the baseline is 1 / (1 + m) and 1 + m, so that exchanging two sides exchanges better and worse and changes nothing else. A difference in the metric's
-    unit is as large in both directions.
-
-    Args:
-        margin: As a share of the baseline.
-        absolute: Whether it was set in the metric's unit.
-    """
-    return (max(0.0, 1 - margin) if absolute else 1 / (1 + margin)), 1 + margin
-
-
 def with_margins(metrics: Sequence[Metric], margins: Mapping[str, float]) -> list[Metric]:
     """The metrics with these equivalence margins, fractions by metric id, in the place of the catalogue's.
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from slotmark.compare.margins import limits
+from slotmark.compare.results.rows import limits
 from slotmark.metrics import Better, Metric
 from slotmark.numbers import (
     change,

@@ -313,9 +313,7 @@ def run_document(run: ShownRun) -> Document:
     facts = dict([*manifest_facts(run.manifest), *run.facts])
     shown = [(name, value) for name, value in facts.items() if value != "-" and not name.startswith(_INTERNAL)]
     named = [Paragraph(catalogue(run.manifest.bench).analysed_in_words(run.analysed))] if run.analysed else []
-    # Filters may leave nothing of what is recorded.
-    absent = "Not recorded, or in nothing that passes" if run.analysed else "Not recorded"
-    missing = [Paragraph(f"{absent}: {', '.join(one.name for one in run.unrecorded)}.")] if run.unrecorded else []
+    missing = [Paragraph(f"Not recorded: {', '.join(one.name for one in run.unrecorded)}.")] if run.unrecorded else []
     sections = [
         Section("Manifest", [Facts("", shown)], brief=True),
         Section("Warnings", [Warnings(run.warnings)] if run.warnings else [], brief=True),

@@ -4,7 +4,6 @@ from typing import Literal
 
 import msgspec
 
-from slotmark.compare.margins import limits
 from slotmark.compare.traits import Unit, traits_of, unit_of
 from slotmark.metrics import Key, Metric
 from slotmark.statistics.interval import Interval
@@ -253,6 +252,19 @@ def _inverse(ratio: Interval | None) -> Interval | None:
         return None
     estimate, high, low = (1 / one if one > 0 else float("inf") for one in (ratio.estimate, ratio.low, ratio.high))
     return Interval(estimate, low, high)
+
+
+def limits(margin: float, *, absolute: bool) -> tuple[float, float]:
+    """The ratios to the baseline between which a difference doesn't matter.
+
+    A share m of the baseline is 1 / (1 + m) and 1 + m, so that exchanging two sides exchanges better and worse and changes nothing else. A difference in the metric's
+    unit is as large in both directions.
+
+    Args:
+        margin: As a share of the baseline.
+        absolute: Whether it was set in the metric's unit.
+    """
+    return (max(0.0, 1 - margin) if absolute else 1 / (1 + margin)), 1 + margin
 
 
 def row_title(name: str, part: str, quantity: Quantity | None) -> str:

@@ -83,8 +83,7 @@ def _of_means(comparison: Comparison, rows: list[Row]) -> list[Paragraph]:
     recorded = {row.metric.id for row in comparison.rows if any(row.summaries)}
     unrecorded = [in_a_sentence(metric) for metric in catalogue(comparison.bench).metrics if metric.id not in recorded]
     if unrecorded:
-        absent = "Not recorded, or in nothing that passes," if comparison.baseline.filters else "Not recorded"
-        found.append(Paragraph(f"{absent} on any side: {', '.join(unrecorded)}."))
+        found.append(Paragraph(f"Not recorded on any side: {', '.join(unrecorded)}."))
     return found
 
 

@@ -61,7 +61,9 @@ def test_the_live_demo_finds_the_delay_that_it_plants(environment: dict[str, str
     skip_without_programs()
     out = tmp_path / "demo"
     printed = run_demo("live", environment, tmp_path, "15", out, "loopback")
-    assert printed.splitlines()[-2].startswith("HOLD delayed: worse in Adoption by a host")
+    line = printed.splitlines()[-2]  # a busy machine may make it worse in more
+    assert line.startswith("HOLD delayed: worse in ")
+    assert "Adoption by a host" in line
     report = json.loads((out / "report" / "report.json").read_text(encoding="utf-8"))
     (adopted,) = (row for row in report["rows"] if row["metric"]["name"] == "Fetched to adopted")
     usual, delayed = (side["minimum"] for side in adopted["summaries"])

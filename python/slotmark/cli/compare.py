@@ -96,6 +96,8 @@ def compare(
     margins = dict(share_of_metric("--margin", text, "blocks_per_s=5%") for text in margin or [])
     if until.until_decided:
         result = decided_by_rounds(until, deciding, out, filters=filters, margins=margins, seed=seed)
+        if deciding.gate:
+            refuse_blind_gate(result, deciding_policy(result.bench, deciding))
         _end(result, comparison_document(result, style.value), result, deciding, out, as_json=as_json)
         return
     if deciding.show_policy and named:
@@ -135,6 +137,8 @@ def compare(
     else:
         result = comparison = compared()
         document = comparison_document(comparison, style.value)
+    if deciding.gate and comparison:
+        refuse_blind_gate(comparison, policy)
     _end(result, document, comparison, deciding, out, as_json=as_json)
 
 
@@ -150,8 +154,6 @@ def _end(
     """Writes and prints the report, and ends by the decision, whose line is the last."""
     from slotmark.report import write_report
 
-    if deciding.gate and comparison:
-        refuse_blind_gate(comparison, deciding_policy(comparison.bench, deciding))
     written = [] if out is None else _written(partial(write_report, document, result), out)
     line = (comparison.line if comparison else "") or _UNDECIDED[comparison is None]
     with reader_may_leave():

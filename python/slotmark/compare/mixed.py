@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from slotmark import warnings
-from slotmark.compare.estimators.interface import Entry, Measured, measured_of_means, measured_without_ratio
+from slotmark.compare.estimators.interface import Entry, Measured, measured_of_means
 from slotmark.compare.estimators.reach import Chance
 from slotmark.compare.paired_runs import spoiling
 from slotmark.compare.result import Side
@@ -320,12 +320,6 @@ def _measured(metric: Metric, result: Swapped | None, rounds: int) -> Measured:
     if result is None:
         why = "chance can't be estimated from so few places and rounds"
         return Measured(ratio=None, paired=True, shown=shown, settled=Judgement(Verdict.INCONCLUSIVE, why))
-    conditional = rounds < ENOUGH_RUNS
-    basis = Basis(OVER, (rounds, rounds), (float(rounds), float(rounds)), result.degrees)
-    if result.base <= 0:
-        return measured_without_ratio(
-            metric, result.found, paired=True, shown=shown, conditional=conditional, basis=basis
-        )
     return measured_of_means(
         metric,
         result.base,
@@ -334,6 +328,6 @@ def _measured(metric: Metric, result: Swapped | None, rounds: int) -> Measured:
         p=result.found.p,
         paired=True,
         shown=shown,
-        conditional=conditional,
-        basis=basis,
+        conditional=rounds < ENOUGH_RUNS,
+        basis=Basis(OVER, (rounds, rounds), (float(rounds), float(rounds)), result.degrees),
     )

@@ -157,14 +157,11 @@ def whole_rounds(groups: Sequence[Sequence[Run]]) -> tuple[list[list[Run]], list
         for number in shared.sides:
             whole[number] += kept
     remarks = [warnings.round_left_out(number, why) for (_, number), why in sorted(left_out.items())]
-    others = [
-        [run for run in group if _turn(run.manifest) not in known]
-        for group, turns in zip(groups, whole, strict=True)
-        for known in [{*turns, *left_out}]
-    ]
-    return [
-        [*(side[turn] for turn in turns), *of_none] for side, turns, of_none in zip(sides, whole, others, strict=True)
-    ], remarks
+    found = []
+    for group, side, turns in zip(groups, sides, whole, strict=True):
+        known = {*turns, *left_out}
+        found.append([*(side[turn] for turn in turns), *(run for run in group if _turn(run.manifest) not in known)])
+    return found, remarks
 
 
 def _shared(sides: Sequence[Mapping[Turn, Run]]) -> Iterator[_Shared]:

@@ -36,16 +36,13 @@ def between(baseline: Side, candidate: Side) -> list[Warning]:
         warnings.different(
             what[:1].upper() + what[1:], *(" and ".join(map(_shown, side[what])) for side in (ours, theirs))
         )
-        for what in ours
-        if what in theirs
-        and any(
-            one not in other
-            for one, other in [
-                *((one, theirs[what]) for one in ours[what]),
-                *((one, ours[what]) for one in theirs[what]),
-            ]
-        )
+        for what, values in ours.items()
+        if what in theirs and not (_all_in(values, theirs[what]) and _all_in(theirs[what], values))
     ]
+
+
+def _all_in(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    return all(one in others for one in some)
 
 
 def _of_all(runs: Sequence[Manifest]) -> dict[str, list[Any]]:

@@ -17,7 +17,7 @@ from slotmark.statistics.between_runs import RunMean, Scale, Spread
 from slotmark.statistics.dependence import LongRun, independent, long_run
 from slotmark.statistics.drift import drift
 from slotmark.statistics.interval import Interval
-from slotmark.statistics.student import rounding_of, satterthwaite, student
+from slotmark.statistics.student import beyond_rounding, satterthwaite, student
 from slotmark.statistics.welch import Between, between
 
 LEAST_SHARED = 0.9
@@ -220,7 +220,7 @@ def over_levels(
     """
     apart = theirs - ours
     estimate, error = float(apart.mean()), float(apart.std(ddof=1) / np.sqrt(apart.size))
-    estimate, error = _beyond_rounding(estimate, error, ours, theirs)
+    estimate, error = beyond_rounding(estimate, error, np.concatenate([ours, theirs]))
     found = (
         anytime(estimate, error, apart.size, confidence)
         if at_any_look
@@ -255,9 +255,8 @@ def difference_of_runs(
             apart = between([ours, theirs])
             if apart.variance > chance.variance:
                 chance, degrees = apart, apart.degrees
-    estimate, error = _beyond_rounding(
-        float(theirs.mean() - ours.mean()), float(np.sqrt(chance.variance)), ours, theirs
-    )
+    estimate, error = float(theirs.mean() - ours.mean()), float(np.sqrt(chance.variance))
+    estimate, error = beyond_rounding(estimate, error, np.concatenate([ours, theirs]))
     found = student(estimate, error, chance.degrees, confidence)
     p = found.p
     if error == 0 and estimate != 0 and np.isfinite(degrees):
@@ -267,12 +266,6 @@ def difference_of_runs(
     delta, bounds = (_in_the_unit(one, base, scale) for one in (found.interval, found.bounds))
     effective = float(ours.size), float(theirs.size)
     return MeanDifference(delta, bounds, p, "runs", effective, degrees=degrees, scale=scale, base=base)
-
-
-def _beyond_rounding(estimate: float, error: float, ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
-    """A difference of means and its error, each 0 where it is of rounding alone: of equal levels their number decides the last digits of a mean."""
-    least = rounding_of(np.concatenate([ours, theirs]))
-    return 0.0 if abs(estimate) <= least < np.inf else estimate, 0.0 if error <= least < np.inf else error
 
 
 def chance_of_runs(sides: Sequence[Sequence[RunMean]], spread: Spread) -> Between:

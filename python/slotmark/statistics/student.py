@@ -41,6 +41,12 @@ def rounding_of(values: np.ndarray) -> float:
     return 1e-12 * max(float(np.abs(values).max()), 1e-300)
 
 
+def beyond_rounding(estimate: float, error: float, values: np.ndarray) -> tuple[float, float]:
+    """An effect that is computed from values and its error, each 0 where it is of rounding alone: of equal levels their number decides the last digits of a mean."""
+    least = rounding_of(values)
+    return 0.0 if abs(estimate) <= least < np.inf else estimate, 0.0 if error <= least < np.inf else error
+
+
 def two_sided_p(estimate: float, error: float, degrees: float) -> float:
     """The p-value of :func:`student`."""
     if error == 0:

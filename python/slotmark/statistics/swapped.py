@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from slotmark.statistics.student import Student, rounding_of, student
+from slotmark.statistics.student import Student, beyond_rounding, student
 
 LEAST_DEGREES = 2
 """The fewest degrees of freedom that show how much levels deviate."""
@@ -105,7 +105,5 @@ def swapped(rounds: Sequence[Levels], treated: Sequence[np.ndarray], confidence:
     off = (y - design @ fitted) * root
     error = float(np.sqrt((inverse[0] ** 2).sum() * (off**2).sum() / degrees))
     base = float((y - x * fitted[0]) @ weights / weights.sum())
-    rounding = rounding_of(y)
-    effect = float(fitted[0]) if abs(fitted[0]) > rounding else 0.0
-    error = error if error > rounding else 0.0
+    effect, error = beyond_rounding(float(fitted[0]), error, y)
     return Swapped(student(effect, error, degrees, confidence), error, base, float(degrees))

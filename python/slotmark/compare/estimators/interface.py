@@ -15,9 +15,7 @@ from slotmark.compare.traits import Traits
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Analysis, Catalogue, Metric, catalogue
 from slotmark.statistics.interval import Interval
-from slotmark.statistics.mean_difference import MeanDifference
 from slotmark.statistics.ratio import Ratio
-from slotmark.statistics.student import Student
 from slotmark.verdict import Verdict
 from slotmark.warnings import Warning
 
@@ -147,9 +145,11 @@ def measured_of_means(
 ) -> Measured:
     """A difference of means as a ratio to the baseline's mean, with the margin that is in force there.
 
+    Of a baseline of 0 or below nothing is a share: there the metric's least difference is the margin, and without one nothing says what matters.
+
     Args:
         metric: Which.
-        base: The baseline's mean, above 0.
+        base: The baseline's mean.
         delta: The difference, in the metric's unit.
         bounds: The same with the interval that decides.
         p: As the others, an attribute of :class:`Measured`.
@@ -160,6 +160,20 @@ def measured_of_means(
         conditional: As above.
         settled: As above.
     """
+    if base <= 0:
+        no_share = "the baseline's mean is 0 or below, so there is no share of it that matters"
+        return Measured(
+            ratio=None,
+            delta=delta,
+            delta_bounds=bounds,
+            p=p,
+            paired=paired,
+            shown=shown,
+            settled=settled or (None if metric.least else Judgement(Verdict.INCONCLUSIVE, no_share)),
+            margin_absolute=metric.least or None,
+            conditional=conditional,
+            basis=basis,
+        )
     absolute = least_that_matters(metric, base)
     return Measured(
         ratio=delta.from_base(base),
@@ -172,45 +186,6 @@ def measured_of_means(
         settled=settled,
         margin=metric.margin if absolute is None else absolute / base,
         margin_absolute=absolute,
-        conditional=conditional,
-        basis=basis,
-    )
-
-
-def measured_without_ratio(
-    metric: Metric,
-    found: MeanDifference | Student,
-    *,
-    paired: bool,
-    shown: str,
-    basis: Basis,
-    conditional: bool = False,
-    settled: Judgement | None = None,
-) -> Measured:
-    """A difference from a baseline of 0 or below: judged by the least difference of the metric that matters; without one nothing says what does.
-
-    Args:
-        metric: Which.
-        found: The difference.
-        paired: As the others, an attribute of :class:`Measured`.
-        shown: As above.
-        basis: As above.
-        conditional: As above.
-        settled: As above.
-    """
-    delta = found.delta if isinstance(found, MeanDifference) else found.interval
-    open_ = Judgement(
-        Verdict.INCONCLUSIVE, "the baseline's mean is 0 or below, so there is no share of it that matters"
-    )
-    return Measured(
-        ratio=None,
-        delta=delta,
-        delta_bounds=found.bounds,
-        p=found.p,
-        paired=paired,
-        shown=shown,
-        settled=settled or (None if metric.least else open_),
-        margin_absolute=metric.least or None,
         conditional=conditional,
         basis=basis,
     )

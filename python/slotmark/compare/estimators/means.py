@@ -6,15 +6,7 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from slotmark.compare.estimators.interface import (
-    Entry,
-    Estimate,
-    How,
-    Measured,
-    Task,
-    measured_of_means,
-    measured_without_ratio,
-)
+from slotmark.compare.estimators.interface import Entry, Estimate, How, Measured, Task, measured_of_means
 from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned, variation
 from slotmark.compare.machines import on_same_machines
 from slotmark.compare.paired_runs import Pairing, Pairs, pairing
@@ -456,18 +448,8 @@ def _of_difference(
         return msgspec.structs.replace(one, low=max(one.low, floor))
 
     delta = floored(found.delta)
-    if base <= 0:
-        if delta.low == delta.high == 0:
-            settled = Judgement(Verdict.EQUIVALENT, f"all samples of both are {plain(base)}")
-        return measured_without_ratio(
-            metric,
-            msgspec.structs.replace(found, delta=delta, bounds=floored(found.bounds)),
-            paired=found.over == "pairs",
-            shown=shown,
-            settled=settled,
-            conditional=conditional,
-            basis=basis,
-        )
+    if base <= 0 and delta.low == delta.high == 0:
+        settled = Judgement(Verdict.EQUIVALENT, f"all samples of both are {plain(base)}")
     return measured_of_means(
         metric,
         base,

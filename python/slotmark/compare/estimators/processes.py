@@ -2,14 +2,7 @@
 
 import numpy as np
 
-from slotmark.compare.estimators.interface import (
-    Entry,
-    Estimate,
-    Measured,
-    Task,
-    measured_of_means,
-    measured_without_ratio,
-)
+from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.rows import Basis
 from slotmark.compare.summary import summarise_runs
@@ -72,10 +65,8 @@ def _measured(task: Task, metric: Metric, ours: np.ndarray, theirs: np.ndarray) 
         if fewest < ENOUGH_RUNS
         else None
     )
-    if base <= 0:
-        if not (ours.any() or theirs.any()):
-            settled = Judgement(Verdict.EQUIVALENT, "0 in every process of both")
-        return measured_without_ratio(metric, found, paired=False, shown=shown, settled=settled, basis=basis)
+    if not (ours.any() or theirs.any()):
+        settled = Judgement(Verdict.EQUIVALENT, "0 in every process of both")
     return measured_of_means(
         metric, base, delta, found.bounds, p=found.p, paired=False, shown=shown, settled=settled, basis=basis
     )

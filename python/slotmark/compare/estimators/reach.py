@@ -63,6 +63,10 @@ class Chance(msgspec.Struct, frozen=True, kw_only=True):
             case _:
                 return units - 1.0
 
+    def known_before(self, units: int) -> float:
+        """Degrees of freedom from before that a comparison of so many units has."""
+        return 0.0 if units > 1 and np.isinf(self.before) else self.before
+
     def to_ship(self) -> int | None:
         """Returns the number of units that show an unchanged metric to be not worse beyond its margin, four times in five; None where no number within reach does."""
         return self._needed(self.margin, 1 - BOUNDS, ENOUGH_RUNS) if self.margin > 0 else None
@@ -89,9 +93,8 @@ class Chance(msgspec.Struct, frozen=True, kw_only=True):
                 step=2 if mixed else 1,
             )
 
-        if not np.isinf(self.before):
-            return found(self.before, fewest)
-        return 1 if found(self.before, 1) == 1 else found(0.0, 2)
+        alone = found(self.before, fewest)
+        return alone if alone == 1 or not np.isinf(self.before) else found(self.known_before(2), 2)
 
 
 class Variation(msgspec.Struct, frozen=True, kw_only=True):
@@ -272,8 +275,7 @@ def smallest(found: Variation, runs: int, alpha: float) -> float | None:
         return None
     spread = chance.spread
     error = float(np.sqrt(spread.variance / runs))
-    before = 0.0 if runs > 1 and np.isinf(found.before) else found.before
-    log = detectable_log(error, chance.degrees(runs), spread.degrees, alpha, before=before)
+    log = detectable_log(error, chance.degrees(runs), spread.degrees, alpha, before=chance.known_before(runs))
     with np.errstate(over="ignore"):
         share = float(np.expm1(log))
     return share if np.isfinite(share) else None

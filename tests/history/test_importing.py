@@ -231,6 +231,21 @@ def test_equal_figures_of_a_commit_count_by_machine_time_and_target(tmp_path: Pa
     assert again.stderr.startswith(f"slotmark: {tmp_path / 'rows.csv'}, a: already in ")
 
 
+def test_two_runs_of_one_imported_file_are_compared(tmp_path: Path) -> None:
+    file = written(tmp_path, "time,commit,p50\n1767225600,a,1.5\n1767312000,b,2.5\n", "rows.csv")
+    words = ("store", "import", file, "--format", "otava", "--to", tmp_path / "store", "--target", "x", "--unit", "ms")
+    done = slotmark(*words)
+    assert done.returncode == 0, done.stderr
+    runs = [tmp_path / "store" / "runs" / line.split()[0] for line in done.stdout.splitlines()]
+    compared = slotmark("compare", *runs, "--json")
+    assert compared.returncode == 0, compared.stderr
+    (row,) = json.loads(compared.stdout)["rows"]
+    assert [side["mean"] for side in row["summaries"]] == [0.0015, 0.0025]
+    assert row["differences"][0]["reason"] == "one sample doesn't show how much values vary"
+    again = slotmark("compare", runs[0], runs[0])
+    assert again.returncode == 2
+
+
 def test_figures_without_a_time_are_said_to_be_ordered_by_when_they_were_added(tmp_path: Path) -> None:
     file = written(tmp_path, {"sync": {"latency": {"value": 1500}}})
     words = ("store", "import", file, "--format", "bmf", "--to", tmp_path / "store", "--target", "x")

@@ -10,7 +10,7 @@ from slotmark.cleaning import one_name
 from slotmark.compare.paired_runs import spoiling
 from slotmark.compare.policy import Policy
 from slotmark.compare.prior import Prior
-from slotmark.compare.sides import builds
+from slotmark.compare.sides import builds, recordings
 from slotmark.compare.spread import spread
 from slotmark.compare.spread_table import (
     SpreadTable,
@@ -136,7 +136,7 @@ def earlier_runs(
 
 def _digests(run: Run) -> list[str]:
     """Digests of which no other run has one: of its tables, and of the files that were recorded elsewhere."""
-    return [run.manifest.content, *run.manifest.recordings]
+    return [run.manifest.content, *recordings(run.manifest)]
 
 
 def _unlike(ours: Manifest, run: Run) -> Iterator[str]:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from slotmark.cleaning import one_name
 from slotmark.compare.result import Side
 from slotmark.errors import ComparisonError
+from slotmark.metrics import catalogue
 from slotmark.places import Place
-from slotmark.run import Run
+from slotmark.run import Manifest, Run
 
 
 def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
@@ -119,7 +120,7 @@ def refuse_unlike_runs(groups: Sequence[Sequence[Run]], *, simulated_twins: bool
             known[side.manifest.content] = number, side.name
             refuse_different_work(sides[0][0], side)
             _refuse_another_target(group[0], side)
-            files = side.manifest.recordings
+            files = recordings(side.manifest)
             for digest, path in files.items():
                 if digest in read:
                     raise ComparisonError(
@@ -127,6 +128,11 @@ def refuse_unlike_runs(groups: Sequence[Sequence[Run]], *, simulated_twins: bool
                         "Leave one out."
                     )
             read |= dict.fromkeys(files, side.name)
+
+
+def recordings(manifest: Manifest) -> dict[str, str]:
+    """The paths of the files that no other run may be made from, by their digests."""
+    return {} if catalogue(manifest.bench).files_of_several else manifest.recordings
 
 
 def _refuse_another_target(first: Side, other: Side) -> None:

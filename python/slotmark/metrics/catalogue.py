@@ -189,6 +189,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         keys: Key columns of which more is known than their names, by name.
         grows: Along what metrics may grow; None for nothing.
         named_by_build: Whether targets are named by their builds, so that runs of all of them are of one history, by the program that they are of.
+        files_of_several: Whether a file that a run was made from may have figures of several runs, as histories that other tools keep.
         clocks: What depends on how far clocks were apart; None where nothing does.
         free: Parameters of runs that may differ, as their seeds: they are no reason for a difference.
         noise: How a machine's noise is known; None where it isn't.
@@ -235,6 +236,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     mixed: Mixed | None = None
     predicted: Predicted | None = None
     named_by_build: bool = False
+    files_of_several: bool = False
     clocks: Clocks | None = None
     free: tuple[str, ...] = ()
     noise: MachineNoise | None = None

@@ -1,6 +1,6 @@
-"""Names in sentences."""
+"""Names and recorded facts in sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:
@@ -16,3 +16,16 @@ def counted(number: int, what: str) -> str:
 def few(names: Sequence[str], most: int) -> list[str]:
     """The first names, and in the place of the others how many they are: ``3 more``."""
     return [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]
+
+
+def shown_fact(value: object) -> str:
+    """A fact of a run as it is shown: ``yes`` and ``no``, and the parts of a list or a table after each other; ``-`` where it has none."""
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case Mapping():
+            return ", ".join(f"{name} {shown_fact(level)}" for name, level in value.items()) or "-"
+        case list() | tuple():
+            return ", ".join(shown_fact(one) for one in value) or "-"
+        case _:
+            return str(value)

@@ -70,11 +70,19 @@ def test_a_parameter_that_changed_is_offered_and_one_that_may_differ_is_not(tmp_
     planted = levels(STEP + 6) * np.where(np.arange(STEP + 6) < STEP, 1.0, 0.94)
     for day, level in enumerate(planted):
         pinned = day < STEP
-        parameters = {"pinned": pinned, "seed": 1 + pinned, "modes": ["decode"] * (1 + pinned), "target build": pinned}
+        parameters = {
+            "pinned": pinned,
+            "seed": 1 + pinned,
+            "modes": ["decode"] * (1 + pinned),
+            "off": [],
+            "target build": pinned,
+        }
         store.add([made(tmp_path, day, level, parameters=parameters)], Labels(version="1.0"))
     store.keep_index()
     (change,) = sure(store)
-    assert change.explanations == ["only this changed, not the build: parameter 'pinned' True -> False"]
+    assert change.explanations == [
+        "only this changed, not the build: parameter 'modes' decode, decode -> decode; parameter 'pinned' yes -> no"
+    ]
 
 
 def test_a_change_that_is_sure_never_moves_whatever_is_added(store: Store, tmp_path: Path) -> None:
@@ -267,3 +275,10 @@ def test_the_whole_series_at_once_as_otava_and_a_table_of_the_spread(store: Stor
     assert "by E-divisive" in " ".join(shown.stdout.split()), shown.stderr
     refused = slotmark("history", METRIC, "--store", str(store.place), "--run-to-run", tmp_path / "none.toml")
     assert (refused.returncode, "none.toml: can't be read" in refused.stderr) == (2, True)
+    for share in ("6%", "100%", "0%", "much"):
+        refused = slotmark("history", METRIC, "--store", str(store.place), "--significance", share)
+        assert refused.returncode == 2
+        assert (
+            refused.stderr
+            == f"slotmark: --significance '{share}': expected a share above 0 and up to 5 %, as in 0.01%.\n"
+        )

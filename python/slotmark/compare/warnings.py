@@ -9,6 +9,7 @@ from slotmark.compare.results.rows import ALL
 from slotmark.metrics import catalogue
 from slotmark.run import MachineFacts, Manifest
 from slotmark.warnings import Warning
+from slotmark.words import shown_fact
 
 if TYPE_CHECKING:
     from slotmark.compare.estimators.interface import Entry
@@ -34,7 +35,7 @@ def between(baseline: Side, candidate: Side) -> list[Warning]:
     ours, theirs = (_of_all(side.manifests) for side in (baseline, candidate))
     return [
         warnings.different(
-            what[:1].upper() + what[1:], *(" and ".join(map(_shown, side[what])) for side in (ours, theirs))
+            what[:1].upper() + what[1:], *(" and ".join(map(shown_fact, side[what])) for side in (ours, theirs))
         )
         for what, values in ours.items()
         if what in theirs and not (_all_in(values, theirs[what]) and _all_in(theirs[what], values))
@@ -66,7 +67,7 @@ def within(side: Side) -> list[Warning]:
         ]
         for what, mine, its in [*of_target, *_pairs(side.manifest, other)]:
             if mine != its:
-                differing.setdefault(what, [_shown(mine)]).append(_shown(its))
+                differing.setdefault(what, [shown_fact(mine)]).append(shown_fact(its))
     return [warnings.runs_differ(what, list(dict.fromkeys(values))) for what, values in differing.items()]
 
 
@@ -107,7 +108,3 @@ def machines(ours: MachineFacts, theirs: MachineFacts) -> Iterator[tuple[str, An
     """Yields the facts that should be equal between two machines, in words, with their values on each."""
     for fact, words in _MACHINE.items():
         yield words, getattr(ours, fact), getattr(theirs, fact)
-
-
-def _shown(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -8,12 +8,10 @@ import msgspec
 from slotmark.cleaning import one_name
 from slotmark.metrics import catalogue
 from slotmark.run import Manifest
+from slotmark.words import shown_fact
 
 _PROGRAM = "target "
 """Versions of a manifest whose names begin with it are those of the programs of its target, the first of them its own."""
-
-_PLAIN = (str, int, float)
-"""Types of the parameters that fit in a line: others are lists and tables."""
 
 
 class Group(msgspec.Struct, frozen=True, order=True):
@@ -71,11 +69,7 @@ def circumstances(manifest: Manifest) -> dict[str, str]:
     parameters = catalogue(manifest.bench).conditions(manifest.parameters).items()
     return {
         **of_machine,
-        **{
-            f"parameter '{one_name(name)}'": one_name(str(value))
-            for name, value in parameters
-            if isinstance(value, _PLAIN)
-        },
+        **{f"parameter '{one_name(name)}'": one_name(shown_fact(value)) for name, value in parameters},
         **({"compiler": manifest.target.toolchain} if manifest.target.toolchain else {}),
         **{name: manifest.versions[name] for name in ("slotmark", "simulator") if name in manifest.versions},
     }

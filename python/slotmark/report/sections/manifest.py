@@ -1,13 +1,13 @@
 """Manifests: the facts recorded of each side's runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from slotmark.compare.result import Side
 from slotmark.metrics import catalogue
 from slotmark.numbers import fixed, gigabytes
 from slotmark.report.document import Block, Cell, Column, Facts, Paragraph, Source, Table
 from slotmark.run import MachineFacts, Manifest, SourceFile
-from slotmark.words import listed
+from slotmark.words import listed, shown_fact
 
 _UNKNOWN = "unknown"
 
@@ -54,7 +54,7 @@ def manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
         ("target", " ".join(filter(None, (target.name, target.version, target.commit)))),
         ("language", " ".join(filter(None, (target.language, target.toolchain))) or "-"),
         *manifest.workload.items(),
-        *((name, _shown(value)) for name, value in (manifest.parameters | manifest.observed).items()),
+        *((name, shown_fact(value)) for name, value in (manifest.parameters | manifest.observed).items()),
         *(_machine_facts(manifest.machine) if manifest.machine else []),
         *manifest.versions.items(),
         ("session", manifest.session),
@@ -142,9 +142,3 @@ def _machine_facts(machine: MachineFacts) -> list[tuple[str, str]]:
         ("system", ", ".join(system) or _UNKNOWN),
         *([("load before", fixed(machine.load, 2))] if looked_at else []),
     ]
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {level}" for name, level in value.items()) or "-"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

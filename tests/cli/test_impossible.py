@@ -21,6 +21,8 @@ SIMULATE = ("simulate", "value-only-10.5", "--slots", "20")
         (*SIMULATE, "--direct", "-o", "o", "--seed", "99999999999999999999999"),
         (*SIMULATE, "-o", "o", "--repeat", "99999999999"),
         (*SIMULATE, "-o", "o", "--set", "tps=inf"),
+        (*SIMULATE, "--show", "--json"),
+        (*SIMULATE, "-o", "o", "--json"),
         ("predict", "value-only-5", "--seeds", "99999999999"),
         ("ingest", ".", "-o", "o", "--threads", "100000"),
         ("ledger", "stores", "--seed", "99999999999999999999999", "-o", "o"),

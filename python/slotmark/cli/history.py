@@ -10,7 +10,7 @@ from slotmark.cli.console import progress
 from slotmark.cli.reports import AsJson, show_report
 from slotmark.cli.store import DecisionsOption, StoreOption, time_ago_ns
 from slotmark.errors import ArgumentError
-from slotmark.options import fraction
+from slotmark.numbers import share
 from slotmark.places import place
 
 
@@ -87,8 +87,8 @@ def history(
         raise ArgumentError("history: name one METRIC, or give --changes for all of them.")
     if since is not None and not changes:
         raise ArgumentError("--since: goes with --changes. A metric's history is shown from its beginning.")
-    least_p = fraction("--significance", significance)
-    if not 0 < least_p <= 0.05:
+    least_p = share(significance)
+    if least_p is None or not 0 < least_p <= 0.05:
         raise ArgumentError(f"--significance '{significance}': expected a share above 0 and up to 5 %, as in 0.01%.")
     if least is not None and method is Search.e_divisive:
         raise ArgumentError(

@@ -55,6 +55,8 @@ def simulate(
     from slotmark.benches.cluster.model import SIMULATED, outside_of_extended, refuse_settings
     from slotmark.benches.cluster.simulations import shard_done, simulated
 
+    if as_json and not (profiles or shard):
+        raise ArgumentError("--json: goes with --profiles or --shard. Leave it out.")
     if profiles:
         _print_profiles(as_json=as_json)
         return

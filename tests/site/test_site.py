@@ -13,6 +13,7 @@ import sys
 import urllib.error
 import urllib.request
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -165,16 +166,21 @@ def test_a_change_is_accepted_until_a_day_of_the_runs_not_of_the_reader(store: P
         assert accepted(Accepted(change=change, reason="why", until=until))[change] == reason
 
 
+def site_of(folder: Path, levels: Sequence[float], unit: str) -> Path:
+    """The site of one metric, with a level a day."""
+    rows = "".join(f"{1_767_225_600 + 86_400 * day},c{day},{one}\n" for day, one in enumerate(levels))
+    (folder / "rows.csv").write_text(f"time,commit,p50\n{rows}")
+    words = ("--format", "otava", "--to", "store", "--target", "x", "--better", "lower", "--unit", unit)
+    assert slotmark("store", "import", "rows.csv", *words, cwd=folder).returncode == 0
+    done = slotmark("site", "--store", "store", "-o", "public", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "public"
+
+
 @pytest.mark.parametrize(("level", "unit"), [(1e39, "s"), (1.7e308, "1"), (1e-320, "1")])
 def test_numbers_beyond_32_bits_are_whole_in_the_data(level: float, unit: str, tmp_path: Path) -> None:
     levels = [level * (1 + 0.01 * (day % 3)) for day in range(12)]
-    rows = "".join(f"{1_767_225_600 + 86_400 * day},c{day},{one}\n" for day, one in enumerate(levels))
-    (tmp_path / "rows.csv").write_text(f"time,commit,p50\n{rows}")
-    words = ("--format", "otava", "--to", "store", "--target", "x", "--better", "lower", "--unit", unit)
-    assert slotmark("store", "import", "rows.csv", *words, cwd=tmp_path).returncode == 0
-    done = slotmark("site", "--store", "store", "-o", "public", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    (file,) = (tmp_path / "public" / "data").glob("x-imported-*.js")
+    (file,) = (site_of(tmp_path, levels, unit) / "data").glob("x-imported-*.js")
     (series,) = json.loads(file.read_text().removeprefix("slotmark(").removesuffix(");\n"))["series"]
     estimates = np.frombuffer(base64.b64decode(series["estimates"]), "<f4").astype(float)
     assert estimates * series["unit"] == pytest.approx(np.array(levels), rel=1e-3, abs=0)
@@ -288,6 +294,14 @@ def test_pages_in_a_browser(public: Path, width: int) -> None:
                 shown = page.locator("#searched tbody tr:visible")
                 assert shown.count() >= 1
                 assert "Blocks per second" in shown.first.inner_text()
+
+
+def test_a_metric_without_changes_is_drawn(tmp_path: Path) -> None:
+    public = site_of(tmp_path, [1 + 0.01 * (day % 3) for day in range(12)], "s")
+    (file,) = (public / "metrics").glob("x-imported-*.html")
+    with opened_page(file, public) as page:
+        page.wait_for_selector("#chart svg")
+        assert page.locator("#chart svg path[aria-roledescription='point']").count() == 12
 
 
 def test_two_runs_are_chosen_by_keyboard_and_by_clicks(public: Path, store: Path) -> None:

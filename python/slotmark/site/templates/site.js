@@ -119,12 +119,16 @@ function spec(metric, data) {
     { field: "value", title: metric.unit || "estimate", format: ",.5~g" }, { field: "low", title: "low", format: ",.5~g" }, { field: "high", title: "high", format: ",.5~g" }, { field: "machine", title: "machine" },
   ];
   const many = data.length > 800;
+  // Without any, the scale would have nothing to begin with, which the browser's console says.
+  const changes = metric.changes.length === 0 ? [] : [
+    { data: { values: metric.changes }, mark: { type: "rule", strokeWidth: 1.5, strokeDash: [5, 3] },
+      encoding: { x: { ...x, field: "at" }, color: { value: dark.matches ? "#aab2bf" : "#59616e" }, tooltip: [{ field: "version", title: "changed with" }, { field: "state", title: "how sure" }] } },
+  ];
   const legend = machines.length > 1 ? { title: "machine", orient: "bottom", columns: 1 } : null;
   return {
     width: "container", height: 300, padding: 4,
     layer: [
-      { data: { values: metric.changes }, mark: { type: "rule", strokeWidth: 1.5, strokeDash: [5, 3] },
-        encoding: { x: { ...x, field: "at" }, color: { value: dark.matches ? "#aab2bf" : "#59616e" }, tooltip: [{ field: "version", title: "changed with" }, { field: "state", title: "how sure" }] } },
+      ...changes,
       { data: { values: data }, mark: { type: "rule", opacity: many ? 0.15 : 0.45 }, encoding: { x, y: { field: "low", type: "quantitative", scale }, y2: { field: "high" }, color: { field: "machine", scale: { domain: machines, range: colours }, legend } } },
       { data: { values: data }, params: [{ name: "zoom", select: "interval", bind: "scales" }], mark: { type: "point", filled: true, size: many ? 14 : 42, opacity: many ? 0.6 : 0.95, cursor: "pointer" },
         encoding: { x, y: { field: "value", type: "quantitative", scale, title: metric.unit || null },

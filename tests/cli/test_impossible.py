@@ -49,6 +49,22 @@ def test_a_loop_inside_a_run_folder_is_refused_in_one_line(tmp_path: Path) -> No
     assert "tables" in ended.stderr
 
 
+def test_nothing_is_written_into_a_run(tmp_path: Path) -> None:
+    made = slotmark(*SIMULATE, "--direct", "-o", "run", cwd=tmp_path, timeout=120)
+    assert made.returncode == 0, made.stderr
+    before = sorted((tmp_path / "run").rglob("*"))
+    for words in (
+        ("copy", "run", "run/copy"),
+        (*SIMULATE, "--direct", "-o", "run/tables/other"),
+        ("copy", "run", "run"),
+    ):
+        ended = slotmark(*words, cwd=tmp_path, timeout=120)
+        assert (ended.returncode, ended.stderr.count("\n")) == (2, 1), ended.stderr
+    assert "inside the run" in slotmark("copy", "run", "run/copy", cwd=tmp_path).stderr
+    assert sorted((tmp_path / "run").rglob("*")) == before
+    assert slotmark("copy", "run", "other", cwd=tmp_path).returncode == 0
+
+
 def test_no_report_is_written_into_a_run_folder(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "run.json").write_text("{}")

@@ -456,6 +456,12 @@ def is_run(place: Place) -> bool:
 
 
 def refuse_existing(place: Place) -> None:
-    """Raises RunError where something is already at the place of a run: a run is never overwritten."""
+    """Raises RunError where something is already at the place of a run, which is never overwritten, or where that is inside another run."""
     if is_run(place) if isinstance(place, Url) else folder_of(place).exists():
         raise RunError(f"{place}: already there, and a run is never overwritten. Choose another -o or move it away.")
+    if not isinstance(place, Url):
+        around = next((one for one in place.absolute().parents if is_run(one) and (one / "tables").is_dir()), None)
+        if around is not None:
+            raise RunError(
+                f"{place}: inside the run {around}, which has to stay as it is. Choose a place outside of it."
+            )

@@ -60,7 +60,10 @@ fn state_of(bed: &Bed, genesis: &Arc<Genesis>, number: usize) -> (ChainState, us
 fn rewards_are_withdrawn_by_exact_amounts_over_forks_and_ends_of_epochs() {
     let bed = Bed::with_rewards(SHAPE);
     let genesis = bed.genesis();
-    let mut nodes = vec![bed.start(0, &[1], &[]), bed.start(1, &[0], &[])];
+    // One has the genesis, and one a base of it: both have to refuse the same.
+    let base = bed.folder.path().join("base");
+    Base::make(&bed.genesis_path(), &base).unwrap();
+    let mut nodes = vec![bed.start(0, &[1], &[]), bed.start(1, &[0], &["--ledger-base", base.to_str().unwrap()])];
     wait_for_agreement(1, &mut nodes);
     // What was taken, each by the wallet behind it.
     let mut taken = vec![Wallet::new(&bed, 0)];

@@ -5,6 +5,7 @@
 
 mod epochs;
 mod governing;
+mod registered;
 mod rewards;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -21,8 +22,8 @@ use slotmark_chain::hash::blake2b_256;
 use slotmark_network::{Ratio, shelley};
 
 use self::governing::{Governing, Now};
+use self::registered::{Account, Registered};
 use self::rewards::Pulser;
-use crate::base::Base;
 use crate::genesis::Genesis;
 
 /// The last version of the protocol in which pools may share a VRF key (`hardforkConwayDisallowDuplicatedVRFKeys`).
@@ -49,13 +50,6 @@ pub(crate) struct Snapshot {
     /// Owners in their order, each once, with lovelace and the pool that it delegates to, which is registered.
     pub(crate) stake: Vec<(Credential, u64, Hash28)>,
     pub(crate) pools: HashMap<Hash28, PoolTerms>,
-}
-
-/// A registered credential.
-#[derive(Clone, Copy, Debug, Default)]
-struct Account {
-    rewards: u64,
-    deposit: u64,
 }
 
 /// A registered pool.
@@ -150,13 +144,10 @@ impl Moves {
 pub struct Accounts {
     constants: Constants,
     epoch: u64,
-    /// Accounts of a genesis that nothing has changed, each with the deposit that it began with. None has rewards, since the genesis gives
-    /// all to the treasury: snapshots are of no use, and aren't taken.
-    base: Option<(Arc<Base>, u64)>,
-    /// All other accounts; None for one of the base that isn't registered any more.
-    accounts: OrdMap<Credential, Option<Account>>,
-    /// The number of registered credentials.
-    registered: usize,
+    registered: Registered,
+    /// False over a ledger base of which nobody has rewards, since its genesis gives all to the treasury: snapshots are of no use, and would take a
+    /// copy of all its accounts.
+    takes_snapshots: bool,
     pools: OrdMap<Hash28, Arc<Pool>>,
     pots: Pots,
     /// Blocks by pool in the running epoch, without those of the overlay schedule.
@@ -179,7 +170,9 @@ impl Accounts {
     /// The accounts and pools of a genesis, with this much in unspent outputs.
     pub(crate) fn new(genesis: &Genesis, unspent: u64) -> Self {
         let (parameters, max_lovelace) = (genesis.shelley.parameters, genesis.shelley.max_lovelace_supply);
-        let of_base = genesis.base.iter().flat_map(|base| base.delegated()).map(|(_, delegated)| delegated.accounts as usize).sum();
+        let registered = Registered::of(genesis.base.clone(), parameters.key_deposit);
+        // Their deposits count, although nobody paid them (`conwayRegisterInitialAccounts`).
+        let deposits = registered.len() as u64 * parameters.key_deposit;
         let mut accounts = Self {
             constants: Constants {
                 max_lovelace,
@@ -188,11 +181,10 @@ impl Accounts {
                 security_parameter: genesis.shelley.security_parameter,
             },
             epoch: 0,
-            base: genesis.base.clone().map(|base| (base, parameters.key_deposit)),
-            accounts: OrdMap::new(),
-            registered: of_base,
+            registered,
+            takes_snapshots: Self::may_pay_rewards(genesis),
             pools: OrdMap::new(),
-            pots: Pots { reserves: max_lovelace.saturating_sub(unspent), ..Pots::default() },
+            pots: Pots { reserves: max_lovelace.saturating_sub(unspent), deposits, ..Pots::default() },
             blocks: OrdMap::new(),
             blocks_before: OrdMap::new(),
             snapshots: Default::default(),
@@ -202,8 +194,6 @@ impl Accounts {
             before: parameters,
             pulser: None,
         };
-        // Their deposits count, although nobody paid them (`conwayRegisterInitialAccounts`).
-        accounts.pots.deposits = of_base as u64 * parameters.key_deposit;
         for (place, (pool, vrf)) in genesis.pools.iter().enumerate() {
             accounts.add_pool(*pool, *vrf, genesis.pool_terms.get(place).cloned().flatten());
         }
@@ -211,11 +201,15 @@ impl Accounts {
         accounts
     }
 
+    /// Returns whether rewards may be paid over a genesis: snapshots, which they are of, are taken.
+    pub(crate) fn may_pay_rewards(genesis: &Genesis) -> bool {
+        genesis.base.is_none() || !genesis.shelley.parameters.tau.is_one()
+    }
+
     fn add_account(&mut self, owner: Credential) {
         let deposit = self.running.key_deposit;
         self.pots.deposits += deposit;
-        self.registered += 1;
-        self.put(owner, Account { rewards: 0, deposit });
+        self.registered.add(owner, Account { rewards: 0, deposit });
     }
 
     fn add_pool(&mut self, pool: Hash28, vrf: Hash32, terms: Option<PoolTerms>) {
@@ -227,33 +221,10 @@ impl Accounts {
         self.pools.insert(pool, Arc::new(Pool { terms, is_stated, vrf, changed: None, deposit }));
     }
 
-    fn account(&self, owner: &Credential) -> Option<Account> {
-        match (self.accounts.get(owner), &self.base) {
-            (Some(account), _) => *account,
-            (None, Some((base, deposit))) => {
-                base.account(owner).filter(|account| account.registered).map(|_| Account { rewards: 0, deposit: *deposit })
-            }
-            (None, None) => None,
-        }
-    }
-
-    fn put(&mut self, owner: Credential, account: Account) {
-        self.accounts.insert(owner, Some(account));
-    }
-
-    fn remove(&mut self, owner: &Credential) {
-        self.registered -= 1;
-        if self.base.is_some() {
-            self.accounts.insert(*owner, None);
-        } else {
-            self.accounts.remove(owner);
-        }
-    }
-
     /// Takes the first snapshot, which the rewards of epoch 1 are of, from what a genesis has in outputs by owner, with the pool that each
     /// delegates to (`resetStakeDistribution`).
     pub(crate) fn begin(&mut self, held: impl Iterator<Item = (Credential, u64, Hash28)>) {
-        if self.base.is_none() {
+        if self.takes_snapshots {
             self.snapshots[0] = Arc::new(self.snapshot(held));
         }
     }
@@ -265,7 +236,7 @@ impl Accounts {
 
     /// Lovelace of an owner's reward account; None where it isn't registered.
     pub fn rewards(&self, owner: &Credential) -> Option<u64> {
-        self.account(owner).map(|account| account.rewards)
+        self.registered.get(owner).map(|account| account.rewards)
     }
 
     /// Lovelace in all reward accounts.
@@ -275,13 +246,12 @@ impl Accounts {
 
     /// Owners whose reward accounts hold something, each with its lovelace.
     pub(crate) fn with_rewards(&self) -> impl Iterator<Item = (&Credential, u64)> {
-        let there = self.accounts.iter().filter_map(|(owner, account)| Some((owner, account.as_ref()?.rewards)));
-        there.filter(|(_, lovelace)| *lovelace > 0)
+        self.registered.changed().map(|(owner, account)| (owner, account.rewards)).filter(|(_, lovelace)| *lovelace > 0)
     }
 
     /// The number of registered credentials.
     pub fn registered(&self) -> usize {
-        self.registered
+        self.registered.len()
     }
 
     /// The running epoch.
@@ -296,7 +266,7 @@ impl Accounts {
 
     /// Registered credentials, each with the lovelace of its reward account and its deposit; without those of a base that nothing changed.
     pub(crate) fn registrations(&self) -> impl Iterator<Item = (Credential, (u64, u64))> {
-        self.accounts.iter().filter_map(|(owner, account)| Some((*owner, account.map(|account| (account.rewards, account.deposit))?)))
+        self.registered.changed().map(|(owner, account)| (*owner, (account.rewards, account.deposit)))
     }
 
     /// The terms of pools: those that hold now, or those that some have from the next epoch on.
@@ -319,7 +289,7 @@ impl Accounts {
         let mut met = HashSet::new(); // one that comes again pays, and gets, the deposit that holds now
         let older = certificates.iter().map(|certificate| match certificate {
             Certificate::Deregistration { credential, refund } if met.insert(*credential) && refund.is_none() => {
-                let paid = self.account(credential).map_or(self.running.key_deposit, |account| account.deposit);
+                let paid = self.registered.get(credential).map_or(self.running.key_deposit, |account| account.deposit);
                 i128::from(paid) - i128::from(self.running.key_deposit)
             }
             _ => 0,
@@ -343,10 +313,10 @@ impl Accounts {
         // Withdrawals come before certificates (DELEGS), and these before governance (GOV).
         for (owner, amount) in &moves.withdrawals {
             note(self.governing.may_withdraw(owner, now));
-            let account = self.account(owner);
+            let account = self.registered.get(owner);
             note(Some(account.is_some_and(|account| account.rewards == *amount)));
             if let Some(account) = account.filter(|account| account.rewards > 0) {
-                self.put(*owner, Account { rewards: 0, ..account });
+                self.registered.put(*owner, Account { rewards: 0, ..account });
             }
         }
         for certificate in &moves.certificates {
@@ -371,7 +341,7 @@ impl Accounts {
 
     /// Returns whether there are accounts for what a proposal deposits and withdraws.
     fn has_accounts_of(&self, proposal: &Proposal) -> bool {
-        let is_there = |owner: &Credential| self.account(owner).is_some();
+        let is_there = |owner: &Credential| self.registered.get(owner).is_some();
         is_there(&proposal.account)
             && match &proposal.action {
                 GovernanceAction::Withdrawals { amounts, .. } => amounts.iter().all(|(owner, _)| is_there(owner)),
@@ -388,7 +358,7 @@ impl Accounts {
         let (parameters, now) = (self.running, self.now());
         Some(match certificate {
             Certificate::Registration { credential, pool, deposit } => {
-                let is_new = self.account(credential).is_none();
+                let is_new = self.registered.get(credential).is_none();
                 if is_new {
                     self.add_account(*credential);
                 }
@@ -397,16 +367,16 @@ impl Accounts {
                     && deposit.is_none_or(|stated| stated == parameters.key_deposit)
                     && pool.is_none_or(|pool| self.pools.contains_key(&pool))
             }
-            Certificate::Deregistration { credential, refund } => match self.account(credential) {
+            Certificate::Deregistration { credential, refund } => match self.registered.get(credential) {
                 Some(account) => {
-                    self.remove(credential);
+                    self.registered.remove(credential);
                     self.governing.leave(credential);
                     self.give_back(account.deposit);
                     account.rewards == 0 && refund.is_none_or(|stated| stated == account.deposit)
                 }
                 None => false,
             },
-            Certificate::Delegation { credential, pool } => self.account(credential).is_some() && self.pools.contains_key(pool),
+            Certificate::Delegation { credential, pool } => self.registered.get(credential).is_some() && self.pools.contains_key(pool),
             Certificate::PoolRegistration { pool, vrf_key_hash: vrf, terms, .. } => {
                 let fits = self.may_have(pool, vrf).map(|may| may && terms.cost >= parameters.min_pool_cost);
                 match self.pools.get_mut(pool) {
@@ -420,7 +390,7 @@ impl Accounts {
                 self.pools.contains_key(pool) && (self.epoch + 1..=last).contains(epoch)
             }
             Certificate::VoteDelegation { credential, to } => {
-                self.account(credential).is_some() && self.governing.delegate(*credential, *to, now)?
+                self.registered.get(credential).is_some() && self.governing.delegate(*credential, *to, now)?
             }
             Certificate::DRepRegistration { deposit, .. } => {
                 self.pots.deposits = self.pots.deposits.saturating_add(*deposit);
@@ -444,13 +414,8 @@ impl Accounts {
 
     /// Pays an account; the treasury where it isn't there.
     fn pay(&mut self, owner: &Credential, lovelace: u64) {
-        if let Some(Some(account)) = self.accounts.get_mut(owner) {
-            account.rewards += lovelace;
-            return;
-        }
-        match self.account(owner) {
-            Some(account) => self.put(*owner, Account { rewards: account.rewards + lovelace, ..account }),
-            None => self.pots.treasury += lovelace,
+        if !self.registered.pay(owner, lovelace) {
+            self.pots.treasury += lovelace;
         }
     }
 

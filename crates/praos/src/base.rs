@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use slotmark_chain::Hash32;
-use slotmark_chain::block::{Credential, Hash28};
+use slotmark_chain::block::{Credential, Hash28, PoolTerms};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_network::GenesisError;
 use slotmark_network::shelley::without_entries;
@@ -67,6 +67,8 @@ struct Head {
     has_pointers: bool,
     /// Pools that are there from the beginning, with the hash of their VRF key.
     pools: Vec<(String, String)>,
+    /// The terms on which these pools share their rewards, in the same order.
+    pool_terms: Vec<Option<PoolTerms>>,
     /// Delegations by pool: pool, lovelace, number of accounts.
     delegated: Vec<(String, u64, u64)>,
     outputs: u64,
@@ -98,6 +100,7 @@ pub struct Base {
     has_all_funds: bool,
     has_pointers: bool,
     pools: Vec<(Hash28, Hash32)>,
+    pool_terms: Vec<Option<PoolTerms>>,
     delegated: Vec<(Hash28, Delegated)>,
     lovelace: u64,
     outputs: Table,
@@ -176,6 +179,7 @@ impl Base {
             has_all_funds: head.has_all_funds,
             has_pointers: head.has_pointers,
             pools: pools.ok_or_else(wrong)?,
+            pool_terms: head.pool_terms,
             delegated: delegated.collect::<Option<_>>().ok_or_else(wrong)?,
             lovelace: head.lovelace,
             outputs,
@@ -222,6 +226,10 @@ impl Base {
         &self.pools
     }
 
+    pub(crate) fn pool_terms(&self) -> &[Option<PoolTerms>] {
+        &self.pool_terms
+    }
+
     /// Returns the delegations to each pool, in the order by which accounts name them.
     pub(crate) fn delegated(&self) -> &[(Hash28, Delegated)] {
         &self.delegated
@@ -244,10 +252,19 @@ impl Base {
 
     /// All outputs: ids of their transactions, addresses and lovelace.
     pub(crate) fn all_outputs(&self) -> impl Iterator<Item = (Hash32, Vec<u8>, u64)> {
-        let table = self.outputs;
+        self.all(self.outputs, |record| self.decode_output(record))
+    }
+
+    /// All accounts, by their credentials.
+    pub(crate) fn all_accounts(&self) -> impl Iterator<Item = (Credential, Account)> {
+        self.all(self.accounts, |record| self.decode_account(record))
+    }
+
+    /// All records of a table, as far as they can be read: see [`Base::sound`].
+    fn all<T>(&self, table: Table, decode: impl Fn(&[u8]) -> Option<T>) -> impl Iterator<Item = T> {
         let chunk = move |first: u64| {
             let records = self.read(&table, first, AT_ONCE.min(table.records - first)).unwrap_or_default();
-            let decoded: Vec<_> = records.chunks_exact(table.record_bytes).map_while(|record| self.decode_output(record)).collect();
+            let decoded: Vec<_> = records.chunks_exact(table.record_bytes).map_while(&decode).collect();
             decoded
         };
         (0..table.records).step_by(AT_ONCE as usize).flat_map(chunk)
@@ -262,11 +279,17 @@ impl Base {
 
     /// A credential's account.
     pub(crate) fn account(&self, credential: &Credential) -> Option<Account> {
-        let record = self.find(&self.accounts, &credential_key(credential))?;
-        let (lovelace, value) = record[CREDENTIAL_BYTES..].split_first_chunk::<8>()?;
+        self.find(&self.accounts, &credential_key(credential)).and_then(|record| self.decode_account(&record)).map(|(_, account)| account)
+    }
+
+    fn decode_account(&self, record: &[u8]) -> Option<(Credential, Account)> {
+        let (key, value) = record.split_first_chunk::<CREDENTIAL_BYTES>()?;
+        let (lovelace, value) = value.split_first_chunk::<8>()?;
         let place = u32::from_le_bytes(*value.first_chunk()?);
         let pool = self.delegated.get(place as usize).map(|(pool, _)| *pool);
-        Some(Account { lovelace: u64::from_le_bytes(*lovelace), registered: pool.is_some(), pool })
+        let (script, hash) = key.split_first()?;
+        let credential = Credential { script: *script != 0, hash: hash.try_into().expect("28 bytes") };
+        Some((credential, Account { lovelace: u64::from_le_bytes(*lovelace), registered: pool.is_some(), pool }))
     }
 
     /// The record with a key.
@@ -351,6 +374,7 @@ impl Parts {
             has_all_funds: genesis.has_all_funds,
             has_pointers,
             pools: genesis.pools.iter().map(|(pool, vrf_key)| (hex::encode(pool), hex::encode(vrf_key))).collect(),
+            pool_terms: genesis.pool_terms,
             delegated: delegated.iter().map(|(pool, sum)| (hex::encode(pool), sum.lovelace, sum.accounts)).collect(),
             outputs: genesis.funds.len() as u64,
             accounts: accounts.len() as u64,

@@ -95,7 +95,8 @@ impl Genesis {
     pub fn on_base(base: Base, path: &Path) -> Result<Self, GenesisError> {
         let rest = Self::of(Shelley::parse(base.shelley(), path)?, *base.genesis_hash(), path)?.with_ledger(path)?;
         let (pools, byron_hash, has_all_funds) = (base.pools().to_vec(), base.byron_hash().copied(), base.has_all_funds());
-        Ok(Self { pools, byron_hash, has_all_funds, base: Some(Arc::new(base)), ..rest })
+        let pool_terms = base.pool_terms().to_vec();
+        Ok(Self { pools, pool_terms, byron_hash, has_all_funds, base: Some(Arc::new(base)), ..rest })
     }
 
     /// Returns the periods in which KES keys are valid.

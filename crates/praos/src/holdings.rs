@@ -398,6 +398,17 @@ impl Holdings {
         self.by_credential.iter().map(|(owner, number)| (*owner, &self.accounts[*number as usize]))
     }
 
+    /// Owners that delegate, each with the lovelace of its outputs and its pool. All accounts of the base are read.
+    pub(crate) fn delegating(&self) -> impl Iterator<Item = (Credential, u64, Hash28)> {
+        let of_base = self.base.iter().flat_map(|base| base.all_accounts());
+        // A pool that has retired since is no longer there.
+        let of_base = of_base.filter(|(owner, account)| {
+            !self.by_credential.contains_key(owner) && account.pool.is_some_and(|pool| self.delegated.contains_key(&pool))
+        });
+        let all = self.accounts().map(|(owner, account)| (owner, *account)).chain(of_base);
+        all.filter(|(_, account)| account.registered).filter_map(|(owner, account)| Some((owner, account.lovelace, account.pool?)))
+    }
+
     /// Returns pools with the delegation of one account, or of several together; a pool may come more than once.
     pub(crate) fn delegated(&self) -> impl Iterator<Item = (Hash28, Delegated)> {
         let of_accounts = self.accounts.iter().filter(|account| account.registered);

@@ -109,12 +109,12 @@ impl Stake {
     /// Follows accounts, pools and pots from a genesis on, where it has all that they depend on.
     pub(crate) fn follow_accounts(&mut self, genesis: &Genesis, unspent: u64) {
         let no_rewards = genesis.shelley.parameters.tau.is_one();
-        self.has_terms = genesis.base.is_none() && genesis.pool_terms.iter().all(Option::is_some);
+        self.has_terms = Accounts::may_pay_rewards(genesis) && genesis.pool_terms.iter().all(Option::is_some);
         if !self.exact || genesis.ledger.is_none() || !(no_rewards || self.has_terms) {
             return;
         }
         let mut accounts = Accounts::new(genesis, unspent);
-        accounts.begin(held(&self.holdings));
+        accounts.begin(self.holdings.delegating());
         self.accounts = Some(Box::new(accounts));
         self.follows_accounts = true;
     }
@@ -245,7 +245,7 @@ impl Stake {
             None => self.exact &= self.lacking_from.is_none_or(|from| epoch < from),
         }
         // The snapshot comes first: changes and retirements that the boundary brings aren't in it.
-        let snapshot = self.accounts.as_mut().and_then(|accounts| accounts.take_snapshot(held(&self.holdings)));
+        let snapshot = self.accounts.as_mut().and_then(|accounts| accounts.take_snapshot(self.holdings.delegating()));
         let mark = match (snapshot, &self.next_mark) {
             (Some(snapshot), _) => Arc::new(self.summed(snapshot.stake.iter().map(|(_, lovelace, pool)| (*pool, *lovelace)))),
             (None, Some(mark)) => mark.clone(),
@@ -455,12 +455,6 @@ impl Stake {
         summed.exact = self.exact;
         summed
     }
-}
-
-/// Owners that delegate, each with the lovelace of its outputs and its pool.
-fn held(holdings: &Holdings) -> impl Iterator<Item = (Credential, u64, Hash28)> {
-    let registered = holdings.accounts().filter(|(_, account)| account.registered);
-    registered.filter_map(|(owner, account)| Some((owner, account.lovelace, account.pool?)))
 }
 
 /// Lovelace of all these outputs that are there.

@@ -147,17 +147,31 @@ fn a_replay_that_goes_on_has_the_accounts_of_one_that_was_not_disturbed() {
 
 #[test]
 fn accounts_over_a_base_are_those_of_a_genesis_that_is_held_whole_even_where_each_block_is_taken_back() {
+    let recipe = Recipe { security_parameter: 2, utxo: 1_000, ..Recipe::new(Workload::Acting(Shares::MIXED), 120) };
+    let [registered, epochs, rewards] = different_over_a_base(&recipe);
+    assert!(registered > 5 && epochs > 3 && rewards == 1, "{registered} {epochs} {rewards}");
+}
+
+#[test]
+fn rewards_over_a_base_are_those_of_a_genesis_that_is_held_whole() {
+    let recipe = Recipe { delegators: DELEGATORS, ..Recipe::new(Workload::ValueOnly, 180) };
+    let [_, epochs, rewards] = different_over_a_base(&Recipe { security_parameter: 2, utxo: 1_000, ..recipe });
+    assert!(epochs > 5 && rewards > 3, "{epochs} {rewards}");
+}
+
+/// Goes over a chain with a genesis that is held whole and with its base, and takes each block back once in the latter. Returns the numbers of
+/// different counts of registered credentials, of epochs, and of different sums of rewards.
+fn different_over_a_base(recipe: &Recipe) -> [usize; 3] {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("chain");
-    let recipe = Recipe { security_parameter: 2, utxo: 1_000, ..Recipe::new(Workload::Acting(Shares::MIXED), 120) };
-    forge(&recipe, &place, &mut |_| ControlFlow::Continue(())).unwrap();
+    forge(recipe, &place, &mut |_| ControlFlow::Continue(())).unwrap();
     let (path, base) = (place.join("genesis/shelley-genesis.json"), folder.path().join("base"));
     Base::make(&path, &base).unwrap();
     let genesis = [Genesis::read(&path).unwrap(), Genesis::on_base(Base::open(&base).unwrap(), &path).unwrap()].map(Arc::new);
     let mut states = [0, 1].map(|one| ChainState::with_accounts(Some(&genesis[one])));
     let chain = Chain::open(&place).unwrap();
     let mut decoder = Decoder::new();
-    let (mut registered, mut epochs) = (HashSet::new(), HashSet::new());
+    let (mut registered, mut epochs, mut rewards) = (HashSet::new(), HashSet::new(), HashSet::new());
     for index in 0..chain.len() {
         let block = decoder.decode(chain.bytes(index)).unwrap();
         let body_bytes = u64::from(block.body.end - block.body.start);
@@ -175,12 +189,20 @@ fn accounts_over_a_base_are_those_of_a_genesis_that_is_held_whole_even_where_eac
             let epoch = step.epoch.unwrap();
             epochs.insert(epoch.number);
             registered.insert(accounts.registered());
-            (fits, *accounts.pots(), accounts.registered(), epoch.distribution.clone().unwrap(), stake.distribution())
+            rewards.insert(accounts.all_rewards());
+            (
+                fits,
+                *accounts.pots(),
+                accounts.registered(),
+                accounts.all_rewards(),
+                epoch.distribution.clone().unwrap(),
+                stake.distribution(),
+            )
         });
         assert_eq!(found[0], found[1], "block {index}");
     }
     genesis[1].sound().unwrap();
-    assert!(registered.len() > 5 && epochs.len() > 3, "{registered:?} in epochs {epochs:?}");
+    [registered.len(), epochs.len(), rewards.len()]
 }
 
 /// Deposits of proposals in transactions that are at most so many epochs old at the end, and all others.

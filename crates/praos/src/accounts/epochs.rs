@@ -15,7 +15,7 @@ impl Accounts {
     /// rewards and none is needed.
     pub(crate) fn take_snapshot(&mut self, held: impl Iterator<Item = (Credential, u64, Hash28)>) -> Option<Arc<Snapshot>> {
         self.fees_to_share = self.pots.fees;
-        if self.base.is_some() {
+        if !self.takes_snapshots {
             return None;
         }
         let mark = Arc::new(self.snapshot(held));
@@ -26,7 +26,7 @@ impl Accounts {
 
     pub(super) fn snapshot(&self, held: impl Iterator<Item = (Credential, u64, Hash28)>) -> Snapshot {
         let stake = held.filter_map(|(owner, lovelace, pool)| {
-            let total = self.account(&owner)?.rewards.saturating_add(lovelace);
+            let total = self.registered.rewards_of_delegating(&owner)?.saturating_add(lovelace);
             (total > 0 && self.pools.contains_key(&pool)).then_some((owner, total, pool))
         });
         let mut stake: Vec<_> = stake.collect();
@@ -66,7 +66,7 @@ impl Accounts {
     fn enact(&mut self) {
         let Some(Payments { withdrawals, deposits }) = self.governing.enact() else { return };
         for (owner, lovelace) in withdrawals {
-            if self.account(&owner).is_some() {
+            if self.registered.get(&owner).is_some() {
                 self.pots.treasury -= lovelace;
                 self.pay(&owner, lovelace);
             }
@@ -94,7 +94,7 @@ impl Accounts {
             None => RewardsOf::Nobody,
         };
         let stakes = Stakes {
-            of: &|owner| held(owner) + self.account(owner).map_or(0, |account| account.rewards),
+            of: &|owner| held(owner) + self.registered.get(owner).map_or(0, |account| account.rewards),
             pool_of,
             pools: &|| pools.pools().into_iter().map(|(pool, stake, _)| (*pool, stake, rewards_of(pool))).collect(),
             is_exact,

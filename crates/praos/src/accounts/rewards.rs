@@ -14,7 +14,8 @@ use num_rational::BigRational;
 use slotmark_chain::block::{Credential, Hash28, PoolTerms};
 use slotmark_network::{Ratio, shelley};
 
-use super::{Account, Accounts, Constants, Snapshot};
+use super::registered::Registered;
+use super::{Accounts, Constants, Snapshot};
 
 /// The last version of the protocol in which rewards are only worked out for accounts that are there then.
 const LAST_WITH_EARLY_FILTER: u64 = 6;
@@ -44,7 +45,7 @@ pub(super) struct Pulser {
 struct Begun {
     snapshot: Arc<Snapshot>,
     /// Accounts that may have rewards; None for all.
-    eligible: Option<OrdMap<Credential, Option<Account>>>,
+    eligible: Option<Registered>,
     /// Lovelace for the treasury.
     treasury: u64,
     /// Lovelace that the reserves issue.
@@ -110,7 +111,7 @@ fn floor(number: &BigRational) -> u64 {
 
 impl Issue<'_> {
     /// Begins to work the rewards out. `eligible` are the accounts that may have any; None for all.
-    pub(super) fn begin(&self, eligible: Option<OrdMap<Credential, Option<Account>>>) -> Pulser {
+    pub(super) fn begin(&self, eligible: Option<Registered>) -> Pulser {
         let d = exact(self.parameters.decentralisation);
         let mostly_overlay = d >= of(4, 5);
         let made: u64 = self.blocks.values().sum();
@@ -177,7 +178,7 @@ impl Issue<'_> {
 
 impl Begun {
     fn may_have(&self, owner: &Credential) -> bool {
-        self.eligible.as_ref().is_none_or(|eligible| eligible.contains_key(owner))
+        self.eligible.as_ref().is_none_or(|eligible| eligible.get(owner).is_some())
     }
 
     /// Lovelace of a member of a pool, by what it delegates.
@@ -218,9 +219,16 @@ impl Pulser {
 
     /// Those who have rewards, as far as these are worked out, each with lovelace. A leader may be there several times.
     pub(super) fn rewards(&self) -> impl Iterator<Item = (Credential, u64)> {
+        self.leaders().chain(self.members())
+    }
+
+    fn leaders(&self) -> impl Iterator<Item = (Credential, u64)> {
+        self.begun.leaders.iter().copied().filter(|(_, lovelace)| *lovelace > 0)
+    }
+
+    fn members(&self) -> impl Iterator<Item = (Credential, u64)> {
         let owners = self.begun.snapshot.stake.iter().map(|(owner, ..)| *owner);
-        let all = self.begun.leaders.iter().copied().chain(owners.zip(self.members.iter().copied()));
-        all.filter(|(_, lovelace)| *lovelace > 0)
+        owners.zip(self.members.iter().copied()).filter(|(_, lovelace)| *lovelace > 0)
     }
 }
 
@@ -235,7 +243,7 @@ impl Accounts {
             fees: self.fees_to_share,
         };
         let is_filtered = self.before.protocol_version.major <= LAST_WITH_EARLY_FILTER;
-        issue.begin(is_filtered.then(|| self.accounts.clone()))
+        issue.begin(is_filtered.then(|| self.registered.clone()))
     }
 
     /// Goes on working rewards out (RUPD), before a block that is further into its epoch than nonces take to settle: the first such one begins,
@@ -274,8 +282,13 @@ impl Accounts {
         self.pots.treasury += treasury;
         self.pots.reserves = self.pots.reserves.saturating_add_signed(-reserves);
         self.pots.fees -= self.fees_to_share;
-        for (owner, lovelace) in pulser.rewards() {
+        for (owner, lovelace) in pulser.leaders() {
             self.pay(&owner, lovelace);
+        }
+        for (owner, lovelace) in pulser.members() {
+            if !self.registered.pay_delegating(&owner, lovelace) {
+                self.pots.treasury += lovelace;
+            }
         }
     }
 }

@@ -180,7 +180,7 @@ fn rewards_are_those_worked_out_by_hand() {
     let ratio = |numerator, denominator| Ratio::new(numerator, denominator).unwrap();
     let parameters = shelley::Parameters { a0: Ratio::ZERO, n_opt: 1, rho: ratio(1, 100), tau: ratio(1, 10), ..shelley::PARAMETERS };
     let constants = constants();
-    let work_out = |blocks: u64, pledge: u64, eligible: Option<OrdMap<Credential, Option<Account>>>| {
+    let work_out = |blocks: u64, pledge: u64, eligible: Option<Registered>| {
         let stake = vec![(OWNER, 100, POOL), (MEMBER, 300, POOL)];
         let snapshot = Arc::new(Snapshot { stake, pools: HashMap::from([(POOL, PoolTerms { pledge, ..terms(200) })]) });
         let blocks = OrdMap::unit(POOL, blocks);
@@ -199,7 +199,9 @@ fn rewards_are_those_worked_out_by_hand() {
     // Half of the blocks expected: half of all.
     assert_eq!(work_out(5, 100, None), (500, 4_100, Some(200 + 1_105), Some(2_295)));
     assert_eq!(work_out(10, 101, None), (1_000, 1_000, None, None));
-    assert_eq!(work_out(10, 100, Some(OrdMap::unit(MEMBER, Some(Account::default())))), (1_000, 5_725, None, Some(4_725)));
+    let mut only_member = Registered::of(None, 0);
+    only_member.add(MEMBER, Account::default());
+    assert_eq!(work_out(10, 100, Some(only_member)), (1_000, 5_725, None, Some(4_725)));
 }
 
 /// The facts of a network in which 1,000,500 lovelace can exist, with k of 3.
@@ -269,10 +271,10 @@ fn accounts_that_may_have_rewards_are_those_when_the_pulses_begin_up_to_version_
         let mut accounts = accounts_with_rewards();
         accounts.before.protocol_version.major = major;
         // One comes after the beginning, and one goes: what the latter has is the treasury's.
-        accounts.remove(&member(40));
+        accounts.registered.remove(&member(40));
         accounts.pulse_rewards(false);
         accounts.add_account(member(40));
-        accounts.remove(&member(41));
+        accounts.registered.remove(&member(41));
         let treasury = accounts.next_update().treasury;
         let lost = accounts.next_update().rewards[&member(41)];
         accounts.pay_rewards();

@@ -341,6 +341,26 @@ def test_a_write_that_fails_is_told_and_leaves_nothing(
     assert s3.names(name) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "answers", "told"),
+    [
+        ("answer-lost", True, "the run is whole all the same"),
+        ("nothing-known", False, "the store doesn't answer whether"),
+    ],
+)
+def test_a_run_whose_last_answer_was_lost_keeps_its_files(
+    s3: S3, run: Run, name: str, told: str, capsys: pytest.CaptureFixture[str], *, answers: bool
+) -> None:
+    """The manifest is written, but no answer comes: without its tables the run would be there and damaged."""
+    away = [] if answers else [Fault(lost, "GET", "run.json")]
+    with through(s3, Fault(lost, "PUT", "run.json"), *away):
+        refuses(copy_run, run.place, at(name), words=("can't be reached", "run.json"))
+    assert told in capsys.readouterr().err
+    assert check_run(at(name)) == 2
+    left = [one for one in s3.names(name) if one.startswith("writing-")]
+    assert (len(s3.names(name)), len(left)) == (3 + len(left), int(not answers))
+
+
 @pytest.mark.parametrize("what", [SLOW_DOWN, cut, slowly])
 def test_a_read_through_faults_is_right(s3: S3, run: Run, kept: Url, what: Callable[..., None]) -> None:
     with through(s3, planted := Fault(what, "GET", "kept", times=-1 if what is slowly else 3)):

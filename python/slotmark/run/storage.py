@@ -341,6 +341,7 @@ class NewObjects:
         self._attempt = os.urandom(4).hex()
         self._own = [f"writing-{self._attempt}"]
         self._uploads: Uploads | None = None
+        self._manifest: bytes | None = None  # from when it may be in the store
         self._done = False
         refuse_existing(place)
         left = self._bucket.names()
@@ -403,6 +404,8 @@ class NewObjects:
         self._uploads.wait()
         if not self._conditional:
             refuse_existing(self._place)
+        self._manifest = manifest
+        if not self._conditional:
             self._bucket.put(MANIFEST, manifest)
         elif not self._bucket.create(MANIFEST, manifest).ours:
             raise RunError(
@@ -422,7 +425,23 @@ class NewObjects:
             if self._uploads:
                 self._uploads.stop()
             self._temporary.cleanup()
-            self._delete(self._own)
+            if self._manifest is None or not self._may_be_there(self._manifest):
+                self._delete(self._own)
+
+    def _may_be_there(self, manifest: bytes) -> bool:
+        """Returns whether the run is there, or may be, though no answer to its last put came: without its files it would be damaged. Says so."""
+        try:
+            there = self._bucket.whole(MANIFEST, MOST_MANIFEST_BYTES)
+        except StoreError:
+            remark(
+                f"{self._place}: the store doesn't answer whether the run's {MANIFEST} was written, so its files stay. Once it answers, slotmark check {self._place} "
+                "tells whether the run is whole; where there is none, the next writer of this run removes them."
+            )
+            return True
+        if there == manifest:
+            remark(f"{self._place}: the run is whole all the same: only the store's answer to its last file was lost.")
+            self._delete(self._own[:1])
+        return there == manifest
 
     def _delete(self, names: Sequence[str]) -> None:
         if left := self._bucket.delete(names):

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from functools import cache, wraps
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -247,7 +247,10 @@ class Bucket:
         return found["size"], f"{found['e_tag'] or found['last_modified']}"
 
     def names(self, below: str = "", most: int = 1_000_000) -> list[str]:
-        """The names of objects, sorted; of a store that lists them with a delay, as it has them."""
+        """The names of objects, sorted; of a store that lists them with a delay, as it has them.
+
+        Empty objects that stand for folders, as consoles and tools of stores make them (``logs/``, ``logs/node-0/``), are left out.
+        """
         return self._names(below, most)
 
     @_in_one_line
@@ -255,14 +258,16 @@ class Bucket:
         import obstore  # noqa: PLC0415
 
         prefix = self._key(below)
-        found: list[str] = []
+        found: dict[str, int] = {}
+        skipped = len(self.url.key) + 1 if self.url.key else 0
         for objects in obstore.list(self._store, prefix or None, chunk_size=1000):
             traffic.add(requests=1)
-            found += [one["path"] for one in objects]
+            found |= {one["path"][skipped:]: one["size"] for one in objects}
             if len(found) > most:
                 break
-        skipped = len(self.url.key) + 1 if self.url.key else 0
-        return sorted(name[skipped:] for name in found)
+        # The library's names have no slash at the end.
+        folders = {"", *(str(above) for name in found for above in PurePosixPath(name).parents)}
+        return sorted(name for name, size in found.items() if size or name not in folders)
 
     @_in_one_line
     def _folders(self, _below: str = "") -> list[str]:

@@ -69,6 +69,26 @@ def test_logs_in_a_store_give_what_those_on_a_disk_give(
     assert f"s3://{BUCKET}/logs/node-0/stdout" in (run / "run.json").read_text()
 
 
+def test_empty_objects_that_stand_for_folders_are_none(
+    s3: S3, logs: Path, here: dict[str, bytes], tmp_path: Path
+) -> None:
+    """As consoles of stores make them; an empty log is there all the same."""
+    put(logs, "marked")
+    (tmp_path / "empty").touch()
+    Bucket(Url("s3", BUCKET, "marked")).put("node-3/stdout", tmp_path / "empty")
+    for key in ("marked/", "marked/node-0/", "marked/node-1/", "shared/", "written/"):
+        assert s3.put_raw(key) == 200
+    assert sorted({one.split("/")[0] for one in Bucket(Url("s3", BUCKET, "marked")).names()}) == sorted(
+        [*(one.name for one in logs.iterdir()), "node-3"]
+    )
+    run, _ = ingest(IngestRequest(logs=[f"s3://{BUCKET}/marked"], out=Url("s3", BUCKET, "written")))
+    assert [row["host"] for row in run.table("hosts").to_pylist()] == ["node-0", "node-1", "node-2", "node-3"]
+    done = shard_done(Logs(logs=[f"s3://{BUCKET}/logs"]), "1/1", Url("s3", BUCKET, "shared"), lambda *_: None)
+    assert done.missing == 0
+    merged(Url("s3", BUCKET, "shared"), tmp_path / "run", lambda *_: None)
+    assert known(tmp_path / "run") == here
+
+
 def test_logs_may_lie_at_several_places(s3: S3, logs: Path, here: dict[str, bytes], tmp_path: Path) -> None:
     shutil.copytree(logs / "node-2", tmp_path / "half" / "node-2")
     put(logs, "half", but="node-2")

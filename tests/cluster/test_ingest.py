@@ -87,6 +87,80 @@ def test_every_layout_gives_the_same_rows(how: str, tmp_path: Path) -> None:
     assert facts.rejected == 0
 
 
+def flat(folder: Path) -> Path:
+    """Logs of three hosts, a file for each."""
+    logs = cluster().write(folder)
+    for host in range(3):
+        (logs / f"node-{host}" / "stdout").rename(logs / f"node-{host}.log")
+        (logs / f"node-{host}").rmdir()
+    return logs
+
+
+def unread(run: Run) -> str:
+    """The text of the warning about logs that aren't read."""
+    return "".join(warning.text for warning in run.manifest.warnings if warning.kind == "unread_logs")
+
+
+@pytest.mark.parametrize(
+    "older", ["node-1.log.1", "node-1.log-20260101", "node-1.log.2026-01-01.gz", "node-1.log.2.gz"]
+)
+def test_a_rotated_log_is_its_hosts(older: str, tmp_path: Path) -> None:
+    logs = flat(tmp_path / "logs")
+    expected = content(ingested(logs, tmp_path / "run")[0])
+    lines = (logs / "node-1.log").read_bytes().splitlines(keepends=True)
+    first = b"".join(lines[:70])
+    (logs / older).write_bytes(gzip.compress(first) if older.endswith(".gz") else first)
+    (logs / "node-1.log").write_bytes(b"".join(lines[70:]))
+    run, facts = ingested(logs, tmp_path / "other")
+    assert [host.host for host in facts.hosts] == ["node-0", "node-1", "node-2"]
+    assert content(run) == expected
+
+
+def test_logs_beside_the_folders_of_hosts_are_named(tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    (logs / "node-1" / "stdout").rename(logs / "node-1.log")
+    (logs / "node-1").rmdir()
+    run, facts = ingested(logs, tmp_path / "run")
+    assert [host.host for host in facts.hosts] == ["node-0", "node-2"]
+    assert "1 file was not read: " in unread(run)
+    assert "node-1.log (beside the folders of hosts" in unread(run)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [(b"", "empty"), (b"\0" * 300_000 + b"{}\n", "no line of it is in a form"), (b"x\n", "no line")]
+)
+@pytest.mark.parametrize("name", ["node-1.log", "other.log"])
+def test_what_is_called_like_a_log_and_is_none_is_named(name: str, text: bytes, why: str, tmp_path: Path) -> None:
+    logs = flat(tmp_path / "logs")
+    (logs / "node-1.log").unlink()
+    (logs / name).write_bytes(text)
+    run, facts = ingested(logs, tmp_path / "run")
+    assert [host.host for host in facts.hosts] == ["node-0", "node-2"]
+    assert f"{name} ({why}" in unread(run)
+
+
+def test_a_part_of_a_rotated_log_that_is_no_log_is_named(tmp_path: Path) -> None:
+    """As logrotate's copytruncate leaves it, where the node doesn't append: zeros in the place of what was copied."""
+    logs = cluster().write(tmp_path / "logs")
+    log = logs / "node-1" / "stdout"
+    (logs / "node-1" / "stdout.1").write_bytes(log.read_bytes())
+    log.write_bytes(b"\0" * 300_000 + log.read_bytes())
+    run, facts = ingested(logs, tmp_path / "run")
+    assert [host.host for host in facts.hosts] == ["node-0", "node-1", "node-2"]
+    assert "node-1/stdout (no line of it is in a form" in unread(run)
+
+
+def test_an_empty_output_of_a_node_hides_no_log_of_a_tracer(tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    expected = content(ingested(logs, tmp_path / "run")[0])
+    (logs / "node-1" / "stdout").rename(logs / "node-1" / "node-2026-01-01.json")
+    (logs / "node-1" / "stdout").touch()
+    (logs / "node-1" / "stderr.log").write_text("nothing\n")
+    run, _ = ingested(logs, tmp_path / "other")
+    assert content(run) == expected
+    assert [warning.kind for warning in run.manifest.warnings] == ["clocks_unknown"]
+
+
 def test_one_host_cut_into_segments_gives_the_same_rows(tmp_path: Path) -> None:
     # More than 64 MB, so that it's cut; the filler is of no interest.
     made = cluster()

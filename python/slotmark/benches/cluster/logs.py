@@ -1,7 +1,8 @@
 """Finding the logs of a cluster's hosts in a folder, in all layouts that are in use.
 
 - one folder per host: ``node-0/stdout*`` (workbench), ``node-0/node-*.json`` (cardano-tracer), or whatever log files it holds;
-- one file per host: ``logs-node-0.flt.json`` (locli's ``analysis`` folder), ``node-0.log``, ``node-0.json.gz``.
+- one file per host: ``logs-node-0.flt.json`` (locli's ``analysis`` folder), ``node-0.log``, ``node-0.json.gz``; or several, as a rotated log has:
+  ``node-0.log.1``, ``node-0.log-20260801.gz``.
 
 Packed files are known by their first bytes, whatever they are called.
 """
@@ -26,6 +27,15 @@ NOT_HOSTS = frozenset({"analysis", "genesis", "flag", "generator", "past", "trac
 _PACKED = {".gz": "gzip", ".zst": "zstd"}
 """By the ends of names: a damaged file is known by its name alone."""
 
+_ROTATED = r"([.-]\d[\d.:TZ_-]*)?$"
+"""The end of the name of an older part of a log, as logrotate gives it: a number or a date."""
+
+_ENDS = re.compile(r"(\.flt)?\.(json|jsonl|ndjson|log|txt)" + _ROTATED)
+
+_CALLED_LOG = re.compile(r"\.(log|jsonl|ndjson)$")
+
+_BESIDE = "beside the folders of hosts, so it is not known whose it is: move it into one"
+_EMPTY = "empty"
 _UNKNOWN_FORM = "no line of it is in a form that is read, as cardano-node's, Dingo's, Dugite's or Amaru's"
 
 SNIFFED_BYTES = 1 << 18
@@ -88,9 +98,12 @@ def _host_logs(folder: Path) -> HostLogs:
     hosts = [child for child in sorted(folder.iterdir()) if child.is_dir() and child.name not in NOT_HOSTS]
     unread: list[tuple[Path, str]] = []
     found = [HostLog(host.name, path) for host in hosts for path in _logs_in(host, unread)]
-    found = found or [HostLog(host_of(path), path) for path in _logs_in(folder, unread)]
+    if found:
+        unread += [(path, _BESIDE) for path in _logs_in(folder, [])]
+    else:
+        found = [HostLog(host_of(path), path) for path in _logs_in(folder, unread, of_hosts=True)]
     if not found and (folder / "analysis").is_dir():
-        found = [HostLog(host_of(path), path) for path in _logs_in(folder / "analysis", unread)]
+        found = [HostLog(host_of(path), path) for path in _logs_in(folder / "analysis", unread, of_hosts=True)]
     if not found:
         first = f" {unread[0][0]}: {unread[0][1]}." if unread else ""
         raise LogError(
@@ -112,19 +125,29 @@ def without_logs(hosts: Sequence[str], named: Sequence[str], folders: Sequence[s
     return sorted({*named, *(folders if in_folders else [])} - NOT_HOSTS - set(hosts))
 
 
-def _logs_in(folder: Path, unread: list[tuple[Path, str]]) -> Sequence[Path]:
-    """The log files of one folder: of those that a node writes itself and those that a tracer does, only the former.
+def _logs_in(folder: Path, unread: list[tuple[Path, str]], *, of_hosts: bool = False) -> Sequence[Path]:
+    """The log files of one folder: of those that a node writes itself and those that a tracer does, only the former, unless they are empty.
 
-    Files that can't be read are added to ``unread``.
+    Files that can't be read are added to ``unread``, and those that are called like a log and aren't in the form of one.
+
+    Args:
+        folder: The folder.
+        unread: Takes such files, each with the reason.
+        of_hosts: Whether each file may be the only log of a host.
     """
     whys = {path: unreadable(path) for path in sorted(folder.iterdir())}
     logs = [path for path, why in whys.items() if not why and path.is_file() and _is_log(path)]
-    if not logs:  # what a node printed is its log, in whatever form
-        printed = [path for path, why in whys.items() if not why and path.name.startswith("stdout") and path.is_file()]
-        whys |= dict.fromkeys(printed, _UNKNOWN_FORM)
+    known = {_form_of(path) for path in logs}
+    for path in [path for path, why in whys.items() if not why and path.is_file() and path not in logs]:
+        form = _form_of(path)
+        # What a node printed is its log, in whatever form; so is what is called like a log.
+        if form in known or (not logs and form.startswith("stdout")) or (of_hosts and _CALLED_LOG.search(form)):
+            whys[path] = _UNKNOWN_FORM if path.stat().st_size else _EMPTY
     files = [path for path, why in whys.items() if why or path in logs]
     _refuse_other_names(files)
-    files = [path for path in files if path.name.startswith("stdout")] or files
+    printed = [path for path in files if path.name.startswith("stdout")]
+    if any(path.stat().st_size for path in printed if path in logs) or not set(logs) - set(printed):
+        files = printed or files
     unread += [(path, whys[path]) for path in files if whys[path]]
     return [path for path in files if not whys[path]]
 
@@ -176,7 +199,14 @@ def first_lines(path: Path) -> list[bytes] | None:
 
 def host_of(path: Path) -> str:
     """The host that a file's name means: ``logs-node-0.flt.json.gz`` is ``node-0``'s."""
-    name = path.name
-    for suffix in _PACKED:
-        name = name.removesuffix(suffix)
-    return re.sub(r"(\.flt)?\.(json|jsonl|ndjson|log|txt)$", "", name).removeprefix("logs-") or path.name
+    return _ENDS.sub("", _unpacked(path)).removeprefix("logs-") or path.name
+
+
+def _form_of(path: Path) -> str:
+    """A file's name without its packing, the number of a rotated part, and what hosts and dates differ in: the same of all logs of a folder."""
+    return re.sub(r"\d+", "0", re.sub(_ROTATED, "", _unpacked(path)))
+
+
+def _unpacked(path: Path) -> str:
+    """A file's name without its packing."""
+    return next((path.name.removesuffix(suffix) for suffix in _PACKED if path.name.endswith(suffix)), path.name)

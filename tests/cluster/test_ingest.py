@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from slotmark import open_run
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingest import ingest, merged, shard_done
 from slotmark.benches.cluster.ingested import Ingested
-from slotmark.benches.cluster.requests import IngestRequest
+from slotmark.benches.cluster.requests import IngestRequest, Logs
 from slotmark.errors import LogError, RunError
 from slotmark.run import Run
 from tests.cluster.made_up_logs import START_NS, Cluster, line, ts
@@ -192,6 +193,54 @@ def test_the_host_may_come_from_the_line(tmp_path: Path) -> None:
     run, facts = ingested(logs, tmp_path / "other", host_from="field")
     assert [host.host for host in facts.hosts] == ["node-0", "node-1", "node-2"]
     assert content(run) == expected
+
+
+def joined(folder: Path) -> tuple[Path, list[list[str]]]:
+    """A folder for files that have lines of all hosts, and the lines of each."""
+    logs = cluster().write(folder)
+    lines = [(logs / f"node-{host}" / "stdout").read_text().splitlines(keepends=True) for host in range(3)]
+    for host in range(3):
+        shutil.rmtree(logs / f"node-{host}")
+    return logs, lines
+
+
+def test_a_file_of_all_hosts_is_no_host_itself(tmp_path: Path) -> None:
+    """Lines of no interest and such that can't be read are of the host that they name, or of none."""
+    logs, lines = joined(tmp_path / "logs")
+    other = line(ts(50), "Net.Other", {"kind": "Other"}, "node-1") + "\n"
+    wrong = line(ts(50), "Forge.Loop.StartLeadershipCheck", {"kind": "Other"}, "node-2") + "\n"
+    unnamed = '{"at":"2026-01-01T00:00:50Z","ns":"Net.Other","data":{}}\n'
+    (logs / "all.log").write_text("".join([*chain.from_iterable(lines), other, wrong, unnamed, "{no JSON\n"]))
+    run, facts = ingested(logs, tmp_path / "run", host_from="field", max_rejected=0.5)
+    first, second, third = (len(of_host) for of_host in lines)
+    assert {host.host: (host.lines, host.kept, host.rejected) for host in facts.hosts} == {
+        "node-0": (first, first, 0),
+        "node-1": (second + 1, second, 0),
+        "node-2": (third + 1, third, 1),
+    }
+    assert (facts.lines, facts.rejected) == (first + second + third + 4, 2)
+    assert run.table("genesis").to_pylist()[0]["hosts"] == 3
+    assert [warning.kind for warning in run.manifest.warnings] == ["rejected_lines", "clocks_unknown"]
+    assert {row["host"]: row["files"] for row in run.table("hosts").to_pylist()} == dict.fromkeys(
+        ("node-0", "node-1", "node-2"), 1
+    )
+    messages = [row for row in run.table("trace_frequencies").to_pylist() if row["message"] == "Net.Other"]
+    assert sorted((row["host"], row["lines"]) for row in messages) == [("all", 1), ("node-1", 1)]
+
+
+def test_files_of_all_hosts_may_overlap(tmp_path: Path) -> None:
+    expected = content(ingested(cluster().write(tmp_path / "plain"), tmp_path / "run")[0])
+    logs, of_hosts = joined(tmp_path / "logs")
+    lines = sorted(chain.from_iterable(of_hosts))
+    (logs / "first.log").write_text("".join(lines[:500]))
+    (logs / "second.log").write_text("".join(lines[400:]))
+    run, facts = ingested(logs, tmp_path / "other", host_from="field")
+    assert content(run) == expected
+    assert sum(host.repeated for host in facts.hosts) == 100
+    shared = Logs(logs=[str(logs)], host_from="field")
+    for shard in ("1/2", "2/2"):
+        shard_done(shared, shard, tmp_path / "parts", lambda *_: None)
+    assert content(merged(tmp_path / "parts", tmp_path / "third", lambda *_: None)[0]) == expected
 
 
 def test_lines_of_one_time_in_another_order_change_no_metric(tmp_path: Path) -> None:

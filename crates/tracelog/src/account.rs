@@ -132,9 +132,11 @@ pub struct Ingested {
 /// Makes rows of lines, whether they come from files or straight from a simulation.
 pub struct LineTables {
     rows: Rows,
-    newest: i64,
     hosts: Hosts,
-    names: EndMap<Vec<u8>, u64>,
+    /// Lines of no interest whose host isn't known, by their messages.
+    unnamed: EndMap<Vec<u8>, u64>,
+    /// Number of names of messages that are counted by themselves.
+    named: usize,
     /// Lines that were never text, by their messages.
     forms: [u64; Message::COUNT],
     reasons: BTreeMap<Reason, u64>,
@@ -146,9 +148,9 @@ pub struct LineTables {
 #[serde(deny_unknown_fields)]
 pub struct Account {
     pub(crate) part: usize,
-    hosts: Vec<HostFacts>,
-    /// Lines of each message.
-    names: BTreeMap<String, u64>,
+    pub(crate) hosts: Vec<HostFacts>,
+    /// Lines of each message, by host.
+    names: BTreeMap<String, BTreeMap<String, u64>>,
     /// Lines that can't be read, by reason.
     reasons: BTreeMap<String, u64>,
     pub(crate) rejections: Vec<Rejection>,
@@ -167,9 +169,9 @@ impl LineTables {
     pub fn new(tables: &Path, part: usize) -> Self {
         Self {
             rows: Rows::new(tables, part),
-            newest: i64::MIN,
             hosts: Hosts::of(CARDANO_NODE.node()),
-            names: EndMap::default(),
+            unnamed: EndMap::default(),
+            named: 0,
             forms: [0; Message::COUNT],
             reasons: BTreeMap::new(),
             account: Account { part, ..Account::default() },
@@ -221,25 +223,25 @@ impl LineTables {
     #[inline(always)]
     fn count(&mut self, host: &[u8], name: &[u8]) -> usize {
         self.account.lines += 1;
-        let name = &name[..name.len().min(MOST_OF_A_NAME)];
-        match self.names.get_mut(name) {
-            Some(count) => *count += 1,
-            None => {
-                let name = if self.names.len() < MOST_NAMES { name } else { OTHER_NAMES };
-                *self.names.entry(name.to_vec()).or_default() += 1;
-            }
-        }
         let whose = self.hosts.place(host);
-        self.hosts.facts[whose].lines += 1;
+        let of = &mut self.hosts.of[whose];
+        of.facts.lines += 1;
+        count_name(&mut of.names, name, &mut self.named);
         whose
+    }
+
+    /// Counts a line of no interest whose host isn't known.
+    pub(crate) fn unnamed(&mut self, name: &[u8]) {
+        self.account.lines += 1;
+        count_name(&mut self.unnamed, name, &mut self.named);
     }
 
     /// Notes the time of a line of interest.
     #[inline(always)]
     fn time(&mut self, whose: usize, ts_ns: i64) {
-        let facts = &mut self.hosts.facts[whose];
-        facts.backwards += u64::from(ts_ns < self.newest.saturating_sub(BACKWARDS_NS));
-        self.newest = self.newest.max(ts_ns);
+        let HostLines { facts, newest, .. } = &mut self.hosts.of[whose];
+        facts.backwards += u64::from(ts_ns < newest.saturating_sub(BACKWARDS_NS));
+        *newest = (*newest).max(ts_ns);
         facts.first_ts_ns = Some(facts.first_ts_ns.map_or(ts_ns, |first| first.min(ts_ns)));
         facts.last_ts_ns = Some(facts.last_ts_ns.map_or(ts_ns, |last| last.max(ts_ns)));
     }
@@ -247,7 +249,7 @@ impl LineTables {
     /// Adds a row.
     #[inline(always)]
     fn add(&mut self, whose: usize, entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
-        let facts = &mut self.hosts.facts[whose];
+        let facts = &mut self.hosts.of[whose].facts;
         facts.kept += 1;
         if let Body::Version(version) = entry.body {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -263,7 +265,7 @@ impl LineTables {
     pub(crate) fn repeat(&mut self, host: &[u8]) {
         self.account.lines += 1;
         let whose = self.hosts.place(host);
-        let facts = &mut self.hosts.facts[whose];
+        let facts = &mut self.hosts.of[whose].facts;
         facts.lines += 1;
         facts.repeated += 1;
     }
@@ -278,10 +280,10 @@ impl LineTables {
         let body = match read(F::MESSAGE, &mut Made::new(form, connection)) {
             Ok(body) => body,
             Err(reason) => {
-                let host = self.hosts.facts[whose].host.clone();
+                let host = self.hosts.of[whose].facts.host.clone();
                 let text = F::NAME.to_owned();
                 let line = place as u64 + 1;
-                self.reject(host.clone().as_bytes(), reason, || Rejection {
+                self.reject(Some(host.clone().as_bytes()), reason, || Rejection {
                     host,
                     file: String::new(),
                     line,
@@ -294,7 +296,7 @@ impl LineTables {
         };
         self.account.lines += 1;
         self.forms[F::MESSAGE as usize] += 1;
-        self.hosts.facts[whose].lines += 1;
+        self.hosts.of[whose].facts.lines += 1;
         let Some(body) = body else { return Ok(()) };
         let mut digits = itoa::Buffer::new();
         let thread = match form.thread() {
@@ -305,20 +307,23 @@ impl LineTables {
         self.entry(whose, &Entry { ts_ns, host: None, thread, message: F::MESSAGE, body }, place)
     }
 
-    /// Counts a line of a host that couldn't be read; `rejection` is called for the rest only while there is room for more.
-    pub(crate) fn reject(&mut self, host: &[u8], reason: Reason, rejection: impl FnOnce() -> Rejection) {
+    /// Counts a line that couldn't be read, also of its host, where that is known; `rejection` is called for the rest only while there is room
+    /// for more.
+    pub(crate) fn reject(&mut self, host: Option<&[u8]>, reason: Reason, rejection: impl FnOnce() -> Rejection) {
         self.account.lines += 1;
-        let whose = self.hosts.place(host);
-        let facts = &mut self.hosts.facts[whose];
-        facts.lines += 1;
-        facts.rejected += 1;
+        if let Some(host) = host {
+            let whose = self.hosts.place(host);
+            let facts = &mut self.hosts.of[whose].facts;
+            facts.lines += 1;
+            facts.rejected += 1;
+        }
         *self.reasons.entry(reason).or_default() += 1;
         if self.account.rejections.len() < KEPT_REJECTIONS {
             self.account.rejections.push(rejection());
         }
     }
 
-    /// Writes what is left. Takes the number of log files that begin in this part, and their hosts.
+    /// Writes what is left. Takes the host whose log this is, which lines without another count under, and its number of log files.
     ///
     /// # Errors
     /// A table can't be written.
@@ -329,47 +334,81 @@ impl LineTables {
             facts.late += written.iter().map(|written| written.late).sum::<u64>();
         }
         let mut account = self.account;
-        for (name, count) in self.names {
-            *account.names.entry(String::from_utf8_lossy(&name).into()).or_default() += count;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut count = |host: &str, name: String, lines: u64| {
+            *account.names.entry(host.to_owned()).or_default().entry(name).or_default() += lines;
+        };
+        for of in &mut self.hosts.of {
+            for (name, lines) in std::mem::take(&mut of.names) {
+                count(&of.facts.host, text(&name), lines);
+            }
+        }
+        let whose = text(whose);
+        for (name, lines) in self.unnamed {
+            count(&whose, text(&name), lines);
         }
         for (message, names) in NAMESPACES {
-            let count = self.forms[*message as usize];
+            let lines = self.forms[*message as usize];
             // All forms of a message are written by its first name.
-            if let Some(name) = names.first().filter(|_| count > 0) {
-                *account.names.entry((*name).to_owned()).or_default() += count;
+            if let Some(name) = names.first().filter(|_| lines > 0) {
+                count(&whose, (*name).to_owned(), lines);
             }
         }
         account.reasons = self.reasons.into_iter().map(|(reason, count)| (reason.to_string(), count)).collect();
         account.tables = written.iter().map(|written| (written.table.to_owned(), written.rows)).collect();
-        account.hosts = self.hosts.facts;
+        account.hosts = self.hosts.of.into_iter().map(|of| of.facts).collect();
         Ok(account)
     }
+}
+
+/// Counts a line of a message by its name; `named` is the number of names that are counted by themselves.
+#[inline(always)]
+fn count_name(names: &mut EndMap<Vec<u8>, u64>, name: &[u8], named: &mut usize) {
+    let name = &name[..name.len().min(MOST_OF_A_NAME)];
+    match names.get_mut(name) {
+        Some(count) => *count += 1,
+        None => {
+            let name = if *named < MOST_NAMES { name } else { OTHER_NAMES };
+            *named += usize::from(*named < MOST_NAMES);
+            *names.entry(name.to_vec()).or_default() += 1;
+        }
+    }
+}
+
+/// A host's lines in a segment.
+struct HostLines {
+    facts: HostFacts,
+    /// Lines of each message.
+    names: EndMap<Vec<u8>, u64>,
+    /// Time of the newest line of interest.
+    newest: i64,
 }
 
 /// The hosts of a segment. Most have one, and lines of one host mostly follow each other.
 struct Hosts {
     places: Map<Vec<u8>, usize>,
-    facts: Vec<HostFacts>,
+    of: Vec<HostLines>,
     last: usize,
     node: &'static str,
 }
 
 impl Hosts {
     fn of(node: &'static str) -> Self {
-        Self { places: Map::default(), facts: Vec::new(), last: 0, node }
+        Self { places: Map::default(), of: Vec::new(), last: 0, node }
     }
 
     /// The place of a host, which gets one if it is new.
     #[inline]
     fn place(&mut self, name: &[u8]) -> usize {
-        if self.facts.get(self.last).is_none_or(|facts| !are_same(facts.host.as_bytes(), name)) {
+        if self.of.get(self.last).is_none_or(|of| !are_same(of.facts.host.as_bytes(), name)) {
             self.last = match self.places.get(name) {
                 Some(&place) => place,
                 None => {
                     let (host, node) = (String::from_utf8_lossy(name).into(), self.node.to_owned());
-                    self.facts.push(HostFacts { host, node, ..HostFacts::default() });
-                    self.places.insert(name.to_vec(), self.facts.len() - 1);
-                    self.facts.len() - 1
+                    let facts = HostFacts { host, node, ..HostFacts::default() };
+                    self.of.push(HostLines { facts, names: EndMap::default(), newest: i64::MIN });
+                    self.places.insert(name.to_vec(), self.of.len() - 1);
+                    self.of.len() - 1
                 }
             };
         }
@@ -377,7 +416,7 @@ impl Hosts {
     }
 
     fn known(&mut self, name: &[u8]) -> Option<&mut HostFacts> {
-        self.places.get(name).map(|&place| &mut self.facts[place])
+        self.places.get(name).map(|&place| &mut self.of[place].facts)
     }
 }
 
@@ -391,9 +430,10 @@ pub fn settle(tables: &Path, sources: Vec<SourceFacts>, accounts: Vec<Account>) 
         (BTreeMap::<(String, String), u64>::new(), BTreeMap::<String, u64>::new(), BTreeMap::<String, u64>::new());
     let (mut rejections, mut damaged, mut total_lines, mut bytes) = (Vec::new(), Vec::new(), 0, 0);
     for account in accounts {
-        let whose = account.hosts.iter().map(|facts| facts.host.clone()).min().unwrap_or_default();
-        for (name, count) in account.names {
-            *names.entry((whose.clone(), name)).or_default() += count;
+        for (host, of_host) in account.names {
+            for (name, count) in of_host {
+                *names.entry((host.clone(), name)).or_default() += count;
+            }
         }
         for facts in account.hosts {
             merge(hosts.entry(facts.host.clone()).or_insert_with(|| HostFacts { host: facts.host.clone(), ..HostFacts::default() }), facts);

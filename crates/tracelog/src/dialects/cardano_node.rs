@@ -15,14 +15,19 @@ use memchr::memmem;
 use parquet::errors::ParquetError;
 
 #[cfg(feature = "ingest")]
-use super::dialect::{Dialect, Reader, Taker, Times, has_keys};
+use super::dialect::{Dialect, HostOf, Reader, Taker, Times, has_keys};
 use super::entry::{Entry, Seen};
 use crate::messages::{by_kind, by_namespace};
 #[cfg(feature = "ingest")]
 use crate::reader::Line;
 use crate::reason::Reason;
 use layout::{Head, Layouts};
+#[cfg(feature = "ingest")]
+use whole::host_of;
 use whole::read_whole;
+
+/// Bytes of the longest name of a host or a thread.
+const MOST_OF_A_NAME: usize = 256;
 
 /// Reads a line by itself, as [`LineReader::read`] does.
 ///
@@ -102,6 +107,10 @@ impl Dialect for CardanoNode {
         Box::new(move |line| Some(lines.read(line).ok()?.entry?.ts_ns))
     }
 
+    fn hosts(&self) -> Option<HostOf> {
+        Some(host_of)
+    }
+
     fn can_be_split(&self) -> bool {
         true
     }
@@ -128,10 +137,9 @@ impl Reader for LineReader {
 
 /// Refuses names that are kept for as long as a file is read and are longer than any that a node has.
 fn refuse_long_names(entry: Option<&Entry<'_>>) -> Result<(), Reason> {
-    const MOST_BYTES: usize = 256;
     let Some(entry) = entry else { return Ok(()) };
     for (field, name) in [("host", entry.host), ("thread", entry.thread)] {
-        if name.is_some_and(|name| name.len() > MOST_BYTES) {
+        if name.is_some_and(|name| name.len() > MOST_OF_A_NAME) {
             return Err(Reason::OutOfRange(field));
         }
     }

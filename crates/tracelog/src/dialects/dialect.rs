@@ -28,6 +28,11 @@ pub(crate) trait Dialect: Sync {
     /// A function that returns when a line of interest was written, in ns since 1970, UTC; None where it is of none, or can't be read.
     fn times(&self) -> Times;
 
+    /// A function that returns the host that a whole line names; None where no line of the dialect does.
+    fn hosts(&self) -> Option<HostOf> {
+        None
+    }
+
     /// Returns whether a file may be read in pieces: no row takes more than one line. Lines of the others are looked at in threads
     /// and joined to rows by one.
     fn can_be_split(&self) -> bool;
@@ -38,6 +43,9 @@ pub(crate) trait Dialect: Sync {
 
 /// Returns the time of each line of interest.
 pub(crate) type Times = Box<dyn FnMut(&[u8]) -> Option<i64>>;
+
+/// Returns the host that a line names; None where it names none, or isn't whole.
+pub(crate) type HostOf = for<'a> fn(&'a [u8]) -> Option<&'a [u8]>;
 
 /// Reads lines in their order.
 pub(crate) trait Reader {

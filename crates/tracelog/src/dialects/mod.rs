@@ -21,5 +21,5 @@ pub use cardano_node::{LineReader, read_line};
 #[cfg(feature = "ingest")]
 pub use dialect::is_log_line;
 #[cfg(feature = "ingest")]
-pub(crate) use dialect::{CARDANO_NODE, DIALECTS, Dialect, Taker, Times, dialect_of};
+pub(crate) use dialect::{CARDANO_NODE, DIALECTS, Dialect, HostOf, Taker, Times, dialect_of};
 pub use entry::{Entry, Seen};

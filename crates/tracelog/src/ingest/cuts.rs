@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use super::HostFrom;
 use super::survey::Surveyed;
 use crate::dialects::Dialect;
 use crate::reader::Packing;
@@ -22,10 +23,12 @@ pub(super) struct Segment<'a> {
     /// The file's place among all.
     pub(super) source: usize,
     pub(super) file: &'a Surveyed,
+    /// The host whose lines may be in several files, of which this is one; all hosts where lines name their own.
+    pub(super) owner: &'a str,
     /// None where no line near the file's beginning is in any.
     pub(super) dialect: Option<&'static dyn Dialect>,
     pub(super) range: Range<u64>,
-    /// The file's place among those of its host.
+    /// The file's place among those of its owner.
     pub(super) turn: usize,
 }
 
@@ -44,41 +47,42 @@ impl Segment<'_> {
 /// All segments of some files: the same for any number of readers, since rows, parts and what is kept of rejected lines follow from them.
 pub(super) struct Cuts<'a> {
     pub(super) segments: Vec<Segment<'a>>,
-    /// The files that begin with each line, of hosts that have several.
+    /// The files that begin with each line, of owners that have several.
     pub(super) heads: HashMap<&'a str, Map<LineHash, Vec<usize>>>,
-    /// Number of files of each host.
+    /// Number of files of each owner.
     files: HashMap<&'a str, usize>,
 }
 
 impl<'a> Cuts<'a> {
     /// Cuts files.
-    pub(super) fn of(files: &'a [Surveyed]) -> Self {
-        Self::at_least(files, SEGMENT_BYTES)
+    pub(super) fn of(files: &'a [Surveyed], host_from: HostFrom) -> Self {
+        Self::at_least(files, host_from, SEGMENT_BYTES)
     }
 
     /// Cuts files into segments of at least this many bytes. Packed files stay whole, and those whose dialect can't be split.
-    pub(super) fn at_least(files: &'a [Surveyed], segment_bytes: u64) -> Self {
+    pub(super) fn at_least(files: &'a [Surveyed], host_from: HostFrom, segment_bytes: u64) -> Self {
+        let owner = |file: &'a Surveyed| if host_from == HostFrom::Path { file.host.as_str() } else { "" };
         let total: u64 = files.iter().map(|file| file.bytes).sum();
         let most = segment_bytes.max(total / SHARES);
         let mut segments = Vec::new();
-        for (source, (file, turn)) in files.iter().zip(turns(files)).enumerate() {
+        for (source, (file, turn)) in files.iter().zip(turns(files, owner)).enumerate() {
             let (size, dialect) = (file.bytes, file.dialect());
             let can_be_cut = file.packing == Packing::Plain && dialect.is_none_or(|dialect| dialect.can_be_split());
             let pieces = if can_be_cut { size.div_ceil(most).max(1) } else { 1 };
             for piece in 0..pieces {
                 let end = if piece + 1 == pieces { u64::MAX } else { size * (piece + 1) / pieces };
                 let range = size * piece / pieces..end;
-                segments.push(Segment { part: segments.len(), source, file, dialect, range, turn });
+                segments.push(Segment { part: segments.len(), source, file, owner: owner(file), dialect, range, turn });
             }
         }
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for file in files {
-            *counts.entry(&file.host).or_default() += 1;
+            *counts.entry(owner(file)).or_default() += 1;
         }
         let mut heads: HashMap<&str, Map<LineHash, Vec<usize>>> = HashMap::new();
-        for (source, file) in files.iter().enumerate().filter(|(_, file)| counts[file.host.as_str()] > 1) {
+        for (source, file) in files.iter().enumerate().filter(|(_, file)| counts[owner(file)] > 1) {
             if let Some(first) = file.first {
-                heads.entry(&file.host).or_default().entry(first.hash).or_default().push(source);
+                heads.entry(owner(file)).or_default().entry(first.hash).or_default().push(source);
             }
         }
         Self { segments, heads, files: counts }
@@ -86,13 +90,12 @@ impl<'a> Cuts<'a> {
 
     /// The segments of one of `of` pieces of the files that lie at a host, which have about as many bytes each.
     ///
-    /// All files of a host that has several are in one piece: they may overlap, which is found, and mended, where all of them are.
+    /// All files of an owner that has several are in one piece: they may overlap, which is found, and mended, where all of them are.
     pub(super) fn piece(&self, at: &str, number: usize, of: usize) -> Vec<&Segment<'a>> {
         let mut units: BTreeMap<(&str, usize), Vec<&Segment<'a>>> = BTreeMap::new();
         for segment in self.segments.iter().filter(|segment| segment.file.at == at) {
-            let host = segment.file.host.as_str();
-            let own = if self.files[host] > 1 { 0 } else { segment.part };
-            units.entry((host, own)).or_default().push(segment);
+            let own = if self.files[segment.owner] > 1 { 0 } else { segment.part };
+            units.entry((segment.owner, own)).or_default().push(segment);
         }
         let mut units: Vec<_> = units.into_values().collect();
         let bytes = |unit: &[&Segment<'_>]| unit.iter().map(|segment| segment.bytes()).sum::<u64>();
@@ -109,12 +112,12 @@ impl<'a> Cuts<'a> {
     }
 }
 
-/// Each file's place among those of its host, by the time of its first line.
-fn turns(files: &[Surveyed]) -> Vec<usize> {
+/// Each file's place among those of its owner, by the time of its first line.
+fn turns<'a>(files: &'a [Surveyed], owner: impl Fn(&'a Surveyed) -> &'a str) -> Vec<usize> {
     let mut ordered: Vec<_> = files
         .iter()
         .enumerate()
-        .map(|(source, file)| (&file.host, file.first.map_or(i64::MAX, |first| first.ts_ns), &file.path, source))
+        .map(|(source, file)| (owner(file), file.first.map_or(i64::MAX, |first| first.ts_ns), &file.path, source))
         .collect();
     ordered.sort();
     let mut turns = vec![0; files.len()];

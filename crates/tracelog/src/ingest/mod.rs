@@ -12,7 +12,7 @@ mod piece;
 mod segment;
 mod survey;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -106,7 +106,7 @@ pub fn read(
     reading: &Reading,
     progress: Progress<'_>,
 ) -> Result<Vec<Account>, IngestError> {
-    let cuts = Cuts::of(files);
+    let cuts = Cuts::of(files, reading.host_from);
     read_piece(&cuts, cuts.piece(at, number, of), reading, progress)
 }
 
@@ -115,7 +115,8 @@ pub fn read(
 /// # Errors
 /// A file is there twice, the accounts aren't those of all parts, or a table can't be written.
 pub fn merge(files: &[Surveyed], accounts: Vec<Account>, tables: &Path) -> Result<Ingested, IngestError> {
-    merge_cut(&Cuts::of(files), files, accounts, tables)
+    // Segments are the same wherever hosts have their names from.
+    merge_cut(&Cuts::of(files, HostFrom::Path), files, accounts, tables)
 }
 
 fn merge_cut(cuts: &Cuts<'_>, files: &[Surveyed], mut accounts: Vec<Account>, tables: &Path) -> Result<Ingested, IngestError> {
@@ -132,6 +133,7 @@ fn merge_cut(cuts: &Cuts<'_>, files: &[Surveyed], mut accounts: Vec<Account>, ta
     }
     refuse_same(files, &digests)?;
     number_lines(cuts, &mut accounts);
+    count_files(cuts, &mut accounts);
     let sources = files.iter().zip(digests).map(|(file, digest)| SourceFacts { path: file.place(), bytes: file.bytes, digest });
     settle(tables, sources.collect(), accounts).map_err(|source| IngestError::Write { path: tables.into(), source })
 }
@@ -158,6 +160,16 @@ fn number_lines(cuts: &Cuts<'_>, accounts: &mut [Account]) {
             rejection.line += before;
         }
         before += account.all_lines;
+    }
+}
+
+/// Counts each file for the hosts whose lines it has, however it was cut.
+fn count_files(cuts: &Cuts<'_>, accounts: &mut [Account]) {
+    let mut known = HashSet::new();
+    for (segment, account) in cuts.segments.iter().zip(accounts) {
+        for facts in &mut account.hosts {
+            facts.files = u64::from(known.insert((segment.source, facts.host.clone())));
+        }
     }
 }
 
@@ -203,7 +215,7 @@ mod tests {
         fs::create_dir(tables).unwrap();
         let files: Vec<Surveyed> = sources.iter().map(|source| survey(source, None).unwrap()).collect();
         // Less than a share of the 700 kB: the shares decide, as they do for large logs.
-        let cuts = Cuts::at_least(&files, 1_000);
+        let cuts = Cuts::at_least(&files, HostFrom::Path, 1_000);
         let reading = Reading { tables: tables.into(), threads, host_from: HostFrom::Path, elsewhere: None };
         let mut accounts: Vec<Account> = Vec::new();
         for number in (0..of).map(order) {
@@ -255,7 +267,7 @@ mod tests {
     fn pieces_have_each_segment_once_about_as_many_bytes_and_all_files_of_a_host() {
         let folder = tempfile::tempdir().unwrap();
         let files: Vec<Surveyed> = logs(folder.path(), false).iter().map(|source| survey(source, None).unwrap()).collect();
-        let cuts = Cuts::at_least(&files, 1_000);
+        let cuts = Cuts::at_least(&files, HostFrom::Path, 1_000);
         for of in [1, 2, 3] {
             let pieces: Vec<Vec<usize>> =
                 (0..of).map(|number| cuts.piece("", number, of).iter().map(|segment| segment.part).collect()).collect();

@@ -55,7 +55,7 @@ pub(super) fn read_piece(
             Ok(Done::Hash(hash.map_err(|source| IngestError::Read { path: file.place(), source })?))
         }
         Task::Read(segment) => {
-            let others = cuts.heads.get(segment.file.host.as_str()).map_or(Others::None, Others::FirstLines);
+            let others = cuts.heads.get(segment.owner).map_or(Others::None, Others::FirstLines);
             Ok(Done::Read(Box::new(read_segment(segment, reading, segment.is_whole_file(), others, &step)?)))
         }
     })?;
@@ -114,9 +114,9 @@ fn leave_out_overlaps(
     step: Step<'_>,
 ) -> Result<(), IngestError> {
     let overlapping: BTreeSet<&str> =
-        segments.iter().zip(&*accounts).filter(|(_, account)| account.overlaps).map(|(segment, _)| segment.file.host.as_str()).collect();
+        segments.iter().zip(&*accounts).filter(|(_, account)| account.overlaps).map(|(segment, _)| segment.owner).collect();
     for whose in overlapping {
-        let mut own: Vec<&Segment<'_>> = segments.iter().copied().filter(|segment| segment.file.host == whose).collect();
+        let mut own: Vec<&Segment<'_>> = segments.iter().copied().filter(|segment| segment.owner == whose).collect();
         own.sort_by_key(|segment| (segment.turn, segment.part));
         let mut first_turns = Map::default();
         for segment in &own {

@@ -8,7 +8,7 @@ use super::cuts::Segment;
 use super::survey::times;
 use super::{HostFrom, IngestError, Reading};
 use crate::account::{Account, DamagedFile, LineTables, Rejection};
-use crate::dialects::{CARDANO_NODE, Entry, Seen, Taker};
+use crate::dialects::{CARDANO_NODE, Entry, HostOf, Seen, Taker};
 use crate::digest::SourceDigest;
 use crate::reader::{Batch, Line, Packing, lines};
 use crate::reason::Reason;
@@ -59,11 +59,12 @@ impl Stop {
 
 /// Takes the content of a segment's lines, without those that were there before.
 struct Taking<'a> {
-    reading: &'a Reading,
     segment: &'a Segment<'a>,
     others: Others<'a>,
     /// The host that the file is of.
     whose: &'a [u8],
+    /// Returns the host of a line of no interest, or that can't be read, where lines name their own.
+    host_of: Option<HostOf>,
     tables: LineTables,
     recent: Recent,
     /// True where the first line of another file is in it.
@@ -104,8 +105,9 @@ impl Taker for OfLines<'_, '_> {
         let line = &self.lines[self.at];
         // The last line of a log that was cut: whatever it looks like, its end is missing.
         let reason = if line.ended || reason == Reason::TooLong { reason } else { Reason::Cut };
-        let Taking { segment, whose, tables, .. } = &mut *self.segment;
-        tables.reject(whose, reason, || Rejection {
+        let Taking { segment, whose, host_of, tables, .. } = &mut *self.segment;
+        let host = host_of.map_or(Some(*whose), |host_of| host_of(line.bytes));
+        tables.reject(host, reason, || Rejection {
             host: segment.file.host.clone(),
             file: segment.file.place().display().to_string(),
             line: line.number + 1,
@@ -117,9 +119,14 @@ impl Taker for OfLines<'_, '_> {
 
     fn line(&mut self, seen: &Seen<'_>, place: i64) -> Result<(), ParquetError> {
         let entry = seen.entry.as_ref();
-        let named = match self.segment.reading.host_from {
-            HostFrom::Field => entry.and_then(|entry| entry.host).unwrap_or(self.segment.whose),
-            HostFrom::Path => self.segment.whose,
+        let named = match (self.segment.host_of, entry) {
+            (None, _) => Some(self.segment.whose),
+            (Some(_), Some(entry)) => Some(entry.host.unwrap_or(self.segment.whose)),
+            (Some(host_of), None) => host_of(self.lines[self.at].bytes),
+        };
+        let Some(named) = named else {
+            self.segment.tables.unnamed(&seen.name);
+            return Ok(());
         };
         if entry.is_some_and(|entry| self.segment.repeats(&self.lines[self.at], entry.ts_ns)) {
             self.segment.tables.repeat(named);
@@ -164,7 +171,8 @@ pub(super) fn read_segment(
     let dialect = segment.dialect.unwrap_or(&CARDANO_NODE);
     let (mut reader, mut batch) = (dialect.reader(), Batch::default());
     let recent = lines_before(segment, reading).map_err(|source| IngestError::Read { path: file.place(), source })?;
-    let mut taking = Taking { reading, segment, others, whose, tables, recent, overlaps: false };
+    let host_of = if reading.host_from == HostFrom::Field { dialect.hosts() } else { None };
+    let mut taking = Taking { segment, others, whose, host_of, tables, recent, overlaps: false };
     let mut read = |lines: &[Line<'_>]| reader.read(lines, &mut OfLines { segment: &mut taking, lines, at: 0 });
     let outcome = lines(
         reading.log(file),
@@ -195,7 +203,7 @@ pub(super) fn read_segment(
     }
     batch.drain(&mut read).map_err(write)?;
     reader.finish(&mut OfLines { segment: &mut taking, lines: &[], at: 0 }).map_err(write)?;
-    let mut account = taking.tables.finish(whose, u64::from(segment.range.start == 0)).map_err(write)?;
+    let mut account = taking.tables.finish(whose, 0).map_err(write)?;
     (account.bytes, account.all_lines, account.overlaps) = (bytes_read, extent.lines, taking.overlaps);
     account.damage = extent.damage.map(|damage| DamagedFile {
         host: file.host.clone(),

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use super::super::entry::{Entry, Seen};
+#[cfg(feature = "ingest")]
+use super::MOST_OF_A_NAME;
 use crate::json::{Cursor, Value, is_text, joined, unescaped};
 use crate::messages::{LEGACY_LOCAL_SERVER, Members, by_kind, by_namespace, read, string, time};
 use crate::reason::Reason;
@@ -56,6 +58,20 @@ pub(super) fn read_whole(line: &[u8]) -> Result<Seen<'_>, Reason> {
     let Some(body) = read(message, &mut Cursor::new(data))? else { return Ok(Seen { name, entry: None }) };
     let ts_ns = time("at", at)?;
     Ok(Seen { name, entry: Some(Entry { ts_ns, host, thread, message, body }) })
+}
+
+/// The host that a line of any message names; None where it names none, or can't be read to its end.
+#[cfg(feature = "ingest")]
+pub(super) fn host_of(line: &[u8]) -> Option<&[u8]> {
+    let line = line.trim_ascii();
+    let (mut cursor, mut host) = (Cursor::new(line), None);
+    let read = cursor.members(|key, value| {
+        if key == b"host" {
+            host = string(value);
+        }
+        Ok::<(), Reason>(())
+    });
+    host.filter(|host| read.is_ok() && cursor.at_end() && is_text(host) && host.len() <= MOST_OF_A_NAME)
 }
 
 /// The kind of a message and the object that has its fields: `data` itself, or what legacy forge events wrap in it.

@@ -20,6 +20,9 @@ SCHEMES = (*_WRITABLE, *_READABLE)
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
+_WITH_QUERY = re.compile(r"(?:s3a?|gs|az|abfss?|https?)://[^\s?]*\?", re.IGNORECASE)
+"""A text that begins as a URL up to its query: one in a sentence or in a command of somebody's is theirs."""
+
 _WAS_URL = re.compile(f"(?:{'|'.join(SCHEMES)}):/")
 """A URL that was taken for a path."""
 
@@ -140,8 +143,11 @@ def _of_this_machine(named: Place | str, told: str) -> Path:
 
 
 def refuse_secrets(arguments: Iterable[str]) -> None:
-    """Raises ArgumentError where a text of the command line holds a URL with a user or a password: also where no URL is taken."""
+    """Raises ArgumentError where a text of the command line holds a URL with a user or a password, or is one with a query: also where no URL is taken."""
     for argument in arguments:
+        named = argument.partition("=")[2] if argument.startswith("--") else argument
+        if _WITH_QUERY.match(named):
+            place(named)
         for found in re.findall(r"(?:s3a?|gs|az|abfss?|https?)://[^\s,]*", argument):
             if "@" in found.split("://", 1)[1].split("/", 1)[0]:
                 place(found)

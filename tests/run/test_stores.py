@@ -20,7 +20,7 @@ from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.simulate import load_profile
 from slotmark.compare import alone, compare
 from slotmark.errors import ArgumentError, SlotmarkError
-from slotmark.places import Url, folder_of, place
+from slotmark.places import Url, folder_of, place, refuse_secrets
 from slotmark.report import comparison_document, write_report
 from slotmark.report.document import Document
 from slotmark.report.renderers.json import json as as_json
@@ -218,6 +218,27 @@ def test_any_command_refuses_a_url_with_a_password() -> None:
     assert ended.returncode == 2
     assert "URL with a user or password" in ended.stderr
     assert "pass77" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ingest", "logs", "--genesis", "https://host/genesis.json?token=pass77", "-o", "run"),
+        ("ingest", "logs", "--meta=s3://bucket/meta.json?X-Amz-Signature=pass77", "-o", "run"),
+        ("hosts", "check", "https://host/hosts.toml?token=pass77", "--engine", "ray"),
+        ("simulate", "S3://bucket/profile?pass77", "-o", "run"),
+    ],
+)
+def test_any_command_refuses_a_url_with_a_query(words: tuple[str, ...]) -> None:
+    """Also for a file that has to be on this machine."""
+    ended = slotmark(*words)
+    assert ended.returncode == 2
+    assert "a URL with '?' or '#' and more behind it, where secrets may stand" in ended.stderr
+    assert "pass77" not in ended.stderr
+
+
+def test_commands_and_sentences_may_hold_urls_with_queries() -> None:
+    refuse_secrets(["--run", "curl https://host/x?y=1", "--reason=as in https://host/x?y=1"])
 
 
 def test_a_table_that_was_changed_is_found(s3: S3, run: Run) -> None:

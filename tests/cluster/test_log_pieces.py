@@ -1,6 +1,7 @@
 """Logs that several calls read in pieces, in any order, become the very run folder that one call makes."""
 
 import hashlib
+import os
 import random
 import re
 import shlex
@@ -176,3 +177,35 @@ def test_logs_that_change_between_shards_are_refused(tmp_path: Path) -> None:
     log.write_bytes(log.read_bytes().replace(b"slot", b"slut"))
     with pytest.raises(LogError, match="node-0/stdout: was put in another's place or cut"):
         accounts([one.file for one in before], "", 0, 1, "path", folder=tmp_path, threads=1, progress=lambda *_: None)
+
+
+def changed_inside(log: Path) -> None:
+    """Changes a line in the middle of a long log, which keeps its size."""
+    text = log.read_bytes()
+    assert len(text) > 200_000
+    half = len(text) // 2
+    log.write_bytes(text[:half] + text[half:].replace(b"NotLeader", b"NotLoader", 1))
+    assert log.stat().st_size == len(text) and log.read_bytes() != text
+
+
+def test_pieces_for_other_machines_are_others_where_a_log_was_changed_inside(tmp_path: Path) -> None:
+    """They are kept, so that a call that was cut goes on: with those of before, it would be of the old log."""
+    made = Cluster(1)
+    for slot in range(100, 1_000):
+        made.check(0, slot)
+    logs = made.write(tmp_path / "logs")
+
+    def names() -> list[str]:
+        return [piece.name for piece in pieces_of(survey(host_logs(logs).logs), "path", tmp_path, 1)]
+
+    before = names()
+    assert names() == before
+    changed_inside(logs / "node-0" / "stdout")
+    assert set(names()).isdisjoint(before)
+
+
+def test_shards_read_copies_of_logs_that_are_as_old_as_they_like(logs: Path, tmp_path: Path) -> None:
+    shards_of(logs, tmp_path / "shards", 1)
+    for log in logs.rglob("stdout*"):
+        os.utime(log, (1_000_000_000, 1_000_000_000))
+    assert shard_done(Logs(logs=[str(logs)], max_rejected=0.1), "1/1", tmp_path / "shards", lambda *_: None).found == 1

@@ -9,11 +9,12 @@ import pytest
 
 from slotmark.benches.cluster.ingest import ingest, merged, shard_done
 from slotmark.benches.cluster.requests import IngestRequest, Logs
-from slotmark.errors import LogError
+from slotmark.errors import LogError, PieceError
 from slotmark.places import Url
 from slotmark.run import Manifest
 from slotmark.stores import Bucket
 from tests.cluster.made_up_logs import Cluster
+from tests.cluster.test_log_pieces import changed_inside
 from tests.conftest import bytes_of, slotmark
 from tests.s3 import BUCKET, S3, SLOW_DOWN, Answer, Fault, Proxied, through
 from tests.web import serving
@@ -105,6 +106,21 @@ def test_shards_read_a_store_too(s3: S3, here: dict[str, bytes], tmp_path: Path)
         shard_done(asked, shard, shared, lambda *_: None)
     merged(shared, tmp_path / "run", lambda *_: None)
     assert known(tmp_path / "run") == here
+
+
+def test_a_log_that_was_replaced_between_shards_is_refused(s3: S3, tmp_path: Path) -> None:
+    """Also by one of the same size, beginning and end."""
+    made = Cluster(1)
+    for slot in range(100, 1_000):
+        made.check(0, slot)
+    logs = made.write(tmp_path / "logs")
+    put(logs, "replaced")
+    asked = Logs(logs=[f"s3://{BUCKET}/replaced"])
+    shard_done(asked, "1/1", tmp_path / "parts", lambda *_: None)
+    changed_inside(logs / "node-0" / "stdout")
+    put(logs, "replaced")
+    with pytest.raises(PieceError, match="of other content: a file that they read was changed since"):
+        merged(tmp_path / "parts", tmp_path / "run", lambda *_: None)
 
 
 def test_a_file_on_a_serving_is_read(logs: Path, tmp_path: Path) -> None:

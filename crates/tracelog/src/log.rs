@@ -37,7 +37,10 @@ pub(crate) struct Log<'a> {
 #[derive(PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) bytes: u64,
-    identity: String,
+    /// A text that another file of its name doesn't have.
+    pub(crate) identity: String,
+    /// When it was last changed, in ns since 1970; 0 where that isn't known.
+    pub(crate) modified_ns: i64,
 }
 
 impl Facts {
@@ -59,14 +62,20 @@ impl<'a> Log<'a> {
         self.path.extension().and_then(|extension| extension.to_str())
     }
 
+    /// True where it isn't of this machine.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.elsewhere.is_some()
+    }
+
     /// Its size, and what it is known by.
     pub(crate) fn facts(&self) -> io::Result<Facts> {
         if let Some((store, name)) = self.elsewhere {
             let (bytes, identity) = store.facts(name)?;
-            return Ok(Facts { bytes, identity });
+            return Ok(Facts { bytes, identity, modified_ns: 0 });
         }
         let found = fs::metadata(self.path)?;
-        Ok(Facts { bytes: found.len(), identity: format!("{}:{}", found.dev(), found.ino()) })
+        let modified_ns = found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec());
+        Ok(Facts { bytes: found.len(), identity: format!("{}:{}", found.dev(), found.ino()), modified_ns })
     }
 
     /// Its content in a range, as far as there is any.

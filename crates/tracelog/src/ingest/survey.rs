@@ -42,6 +42,17 @@ pub struct Surveyed {
     pub(super) first: Option<FirstLine>,
     /// Digest of the first and the last bytes.
     edges: u64,
+    /// A text that another object of its name in a store doesn't have; empty of a file of this machine.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    object: String,
+    /// When it was last changed, in ns since 1970: other content of the same size has another time. 0 of what is in a store.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    modified_ns: i64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 /// The first line of interest of a file.
@@ -59,13 +70,14 @@ pub fn survey(source: &Source, elsewhere: Option<&dyn Elsewhere>) -> Result<Surv
     let Source { host, path } = source;
     let log = Log::new(path, elsewhere);
     let look = || {
-        let bytes = log.facts()?.bytes;
+        let Facts { bytes, identity, modified_ns } = log.facts()?;
+        let object = if log.is_elsewhere() { identity } else { String::new() };
         let packing = Packing::of(log, bytes)?;
         let dialect = dialect(log, packing, bytes)?;
         let first = first_line(log, packing, bytes, dialect)?;
         let node = dialect.map(|dialect| dialect.node().to_owned());
         let (host, path, at, edges) = (host.clone(), path.clone(), String::new(), edges(log, bytes)?);
-        Ok(Surveyed { host, path, at, bytes, packing, node, first, edges })
+        Ok(Surveyed { host, path, at, bytes, packing, node, first, edges, object, modified_ns })
     };
     look().map_err(|source| IngestError::Read { path: path.clone(), source })
 }
@@ -96,7 +108,8 @@ impl<'a> Unchanged<'a> {
             let log = reading.log(file);
             let failed = |source| IngestError::Read { path: file.place(), source };
             let facts = log.facts().map_err(failed)?;
-            if facts.bytes < file.bytes || edges(log, file.bytes).map_err(failed)? != file.edges {
+            let is_other = !file.object.is_empty() && file.object != facts.identity;
+            if is_other || facts.bytes < file.bytes || edges(log, file.bytes).map_err(failed)? != file.edges {
                 return Err(IngestError::Changed { path: file.place() });
             }
             found.insert(file.path.as_path(), (file, facts));

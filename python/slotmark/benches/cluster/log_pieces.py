@@ -26,12 +26,19 @@ class Surveyed(msgspec.Struct, frozen=True):
     """Facts about a log file before it is read.
 
     Attributes:
-        file: What decides how logs are cut: its host, place, size, dialect and first line; ``slotmark_tracelog::Surveyed`` as JSON.
+        file: What decides how logs are cut, and by what the file is known again: its host, place, size, dialect, first line and so on;
+            ``slotmark_tracelog::Surveyed`` as JSON.
         limits: Counted messages that the node logs only so many times per second, by its configuration or the beginning of the file.
     """
 
     file: str
     limits: dict[str, float]
+
+    @property
+    def anywhere(self) -> str:
+        """The file as machines have it in common: copies of it have times of their own."""
+        known = msgspec.json.decode(self.file)
+        return msgspec.json.encode({name: value for name, value in known.items() if name != "modified_ns"}).decode()
 
     @property
     def place(self) -> "LogFile":
@@ -91,15 +98,16 @@ def pieces_of(
         host_from: Whether the host of a line is its file's, or what its field ``host`` says.
         tables: Where the parts of tables are wanted.
         threads: How many segments of files a piece reads at once.
-        pieces: The number of pieces, of about as many bytes each; None for some of about `PIECE_BYTES`, where each host has its own. A host's
+        pieces: The number of pieces, of about as many bytes each, which calls on any machines with the same logs share; None for some of about `PIECE_BYTES`, where each host has its own. A host's
             files are in one piece where it has several, since they may overlap; a large one may be in several pieces.
     """
-    files = [one.file for one in found]
     if pieces is None:
+        files = [one.file for one in found]
         places = [one.place for one in found]
         sizes = {at: sum(one.bytes for one in places if one.at == at) for at in sorted({one.at for one in places})}
         shares = [(at, -(-size // PIECE_BYTES) or 1) for at, size in sizes.items()]
     else:
+        files = [one.anywhere for one in found]
         shares = [("", pieces)]
     return [
         Piece(

@@ -12,6 +12,7 @@ import pytest
 
 from slotmark.benches.cluster.ingest import ingest, merged, shard_done
 from slotmark.benches.cluster.log_pieces import accounts, merged_accounts, pieces_of, survey, surveyed
+from slotmark.benches.cluster.log_places import look, look_at_host
 from slotmark.benches.cluster.logs import host_logs
 from slotmark.benches.cluster.requests import IngestRequest, Logs
 from slotmark.engine import local
@@ -209,3 +210,24 @@ def test_shards_read_copies_of_logs_that_are_as_old_as_they_like(logs: Path, tmp
     for log in logs.rglob("stdout*"):
         os.utime(log, (1_000_000_000, 1_000_000_000))
     assert shard_done(Logs(logs=[str(logs)], max_rejected=0.1), "1/1", tmp_path / "shards", lambda *_: None).found == 1
+
+
+@pytest.mark.parametrize("overlap", [0, 10])
+def test_logs_of_a_host_on_two_machines_may_have_no_line_in_common(overlap: int, tmp_path: Path) -> None:
+    made = Cluster(1)
+    for slot in range(100, 140):
+        made.check(0, slot)
+    (whole,) = (made.write(tmp_path / "logs") / "node-0").iterdir()
+    lines = whole.read_text().splitlines(keepends=True)
+    for place, part in (("archive/node-0/stdout", lines[: 40 + overlap]), ("node/stdout", lines[40:])):
+        (tmp_path / place).parent.mkdir(parents=True)
+        (tmp_path / place).write_text("".join(part))
+    found = [*look(tmp_path / "archive").survey, *look_at_host(str(tmp_path / "node"), "node-0").survey]
+    pieces = pieces_of(sorted(found, key=lambda one: one.place), "path", tmp_path / "tables", 1)
+    (tmp_path / "tables").mkdir()
+    assert [piece.host for piece in pieces] == ["", "node-0"]
+    if overlap:
+        with pytest.raises(LogError, match=r"logs of one host on different machines that have lines in common"):
+            local(pieces, list, workers=1)
+    else:
+        assert len(local(pieces, list, workers=1)) == 2

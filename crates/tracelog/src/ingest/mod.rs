@@ -75,6 +75,10 @@ pub enum IngestError {
     Read { path: PathBuf, source: io::Error },
     #[error("{first} and {second} are the same file twice. Remove one: a line would count double.")]
     Same { first: PathBuf, second: PathBuf },
+    #[error(
+        "{first} and {second}: logs of one host on different machines that have lines in common, which would count double. Leave one out, or copy them to one place."
+    )]
+    Apart { first: PathBuf, second: PathBuf },
     #[error("{path}: can't write this table ({source}). Nothing was kept; make room and run again.")]
     Write { path: PathBuf, source: ParquetError },
     #[error("{path}: was put in another's place or cut while it was read, as by logrotate. Ingest again, or ingest a copy.")]

@@ -70,7 +70,7 @@ pub(super) fn read_piece(
     for (segment, hash) in cut.iter().zip(hashes) {
         accounts[places[&segment.part]].digest = Some(hash);
     }
-    leave_out_overlaps(&own, &places, reading, &mut accounts, &|_| step(0))?;
+    leave_out_overlaps(cuts, &own, &places, reading, &mut accounts, &|_| step(0))?;
     unchanged.end()?;
     Ok(accounts)
 }
@@ -107,6 +107,7 @@ fn hash_file(log: Log<'_>, bytes: u64) -> io::Result<String> {
 ///
 /// Files overlap where the first line of one is in another. That is found while they are read, and rare; so it costs nothing elsewhere.
 fn leave_out_overlaps(
+    cuts: &Cuts<'_>,
     segments: &[&Segment<'_>],
     places: &HashMap<usize, usize>,
     reading: &Reading,
@@ -118,6 +119,10 @@ fn leave_out_overlaps(
     for whose in overlapping {
         let mut own: Vec<&Segment<'_>> = segments.iter().copied().filter(|segment| segment.owner == whose).collect();
         own.sort_by_key(|segment| (segment.turn, segment.part));
+        let apart = cuts.segments.iter().filter(|segment| segment.owner == whose).find(|segment| segment.file.at != own[0].file.at);
+        if let Some(other) = apart {
+            return Err(IngestError::Apart { first: own[0].file.place(), second: other.file.place() });
+        }
         let mut first_turns = Map::default();
         for segment in &own {
             note_lines(segment, reading, &mut first_turns, step)?;

@@ -243,6 +243,27 @@ def test_files_of_all_hosts_may_overlap(tmp_path: Path) -> None:
     assert content(merged(tmp_path / "parts", tmp_path / "third", lambda *_: None)[0]) == expected
 
 
+def test_a_hosts_version_is_that_of_its_latest_line(tmp_path: Path) -> None:
+    made = cluster()
+    for slot, version in ((0, "10.4.1"), (60, "10.5.0")):
+        made.say(
+            0,
+            ts(slot),
+            "Version.NodeVersion",
+            kind="NodeVersion",
+            applicationName="cardano-node",
+            applicationVersion=version,
+        )
+    logs = made.write(tmp_path / "logs")
+    log = logs / "node-0" / "stdout"
+    lines = log.read_text().splitlines(keepends=True)
+    (logs / "node-0" / "stdout.1").write_text("".join(lines[:150]))
+    log.write_text("".join(lines[150:]))
+    assert "10.4.1" in (logs / "node-0" / "stdout.1").read_text()
+    _, facts = ingested(logs, tmp_path / "run")
+    assert facts.hosts[0].version == "10.5.0"
+
+
 def test_lines_of_one_time_in_another_order_change_no_metric(tmp_path: Path) -> None:
     logs = cluster().write(tmp_path / "logs")
     lines = (logs / "node-1" / "stdout").read_text().splitlines()

@@ -64,8 +64,10 @@ pub struct HostFacts {
     pub last_ts_ns: Option<i64>,
     /// The node that wrote its log; empty where that is not known.
     pub node: String,
-    /// The node's version, where the log has it.
+    /// The node's version, where the log has it: that of the latest line that has one.
     pub version: String,
+    /// Time of that line.
+    pub version_ts_ns: Option<i64>,
     /// Its commit.
     pub revision: String,
     /// Its compiler's version.
@@ -251,7 +253,10 @@ impl LineTables {
     fn add(&mut self, whose: usize, entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
         let facts = &mut self.hosts.of[whose].facts;
         facts.kept += 1;
-        if let Body::Version(version) = entry.body {
+        if let Body::Version(version) = entry.body
+            && facts.version_ts_ns <= Some(entry.ts_ns)
+        {
+            facts.version_ts_ns = Some(entry.ts_ns);
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             (facts.version, facts.revision, facts.compiler) = (text(version.version), text(version.revision), text(version.compiler));
         }
@@ -524,7 +529,8 @@ fn merge(into: &mut HostFacts, facts: HostFacts) {
     if !facts.node.is_empty() {
         into.node = facts.node;
     }
-    if !facts.version.is_empty() {
+    if !facts.version.is_empty() && facts.version_ts_ns >= into.version_ts_ns {
+        into.version_ts_ns = facts.version_ts_ns;
         (into.version, into.revision, into.compiler) = (facts.version, facts.revision, facts.compiler);
     }
 }

@@ -243,6 +243,31 @@ def test_files_of_all_hosts_may_overlap(tmp_path: Path) -> None:
     assert content(merged(tmp_path / "parts", tmp_path / "third", lambda *_: None)[0]) == expected
 
 
+def test_a_log_of_several_hosts_is_named_where_it_counts_as_one(tmp_path: Path) -> None:
+    logs, of_hosts = joined(tmp_path / "logs")
+    (logs / "all.log").write_text("".join(sorted(chain.from_iterable(of_hosts))))
+    run, _ = ingested(logs, tmp_path / "run")
+    (warning,) = [warning for warning in run.manifest.warnings if warning.kind == "hosts_in_turns"]
+    assert "Lines of several hosts (node-0, node-1, node-2) take turns in the log of all," in warning.text
+    assert not [
+        one
+        for one in ingested(logs, tmp_path / "right", host_from="field")[0].manifest.warnings
+        if one.kind == "hosts_in_turns"
+    ]
+
+
+def test_a_host_that_got_another_name_is_one(tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    log = logs / "node-1" / "stdout"
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text(
+        "".join([*lines[:50], *(text.replace('"host":"node-1"', '"host":"f81d4fae7dec"') for text in lines[50:])])
+    )
+    run, facts = ingested(logs, tmp_path / "run")
+    assert [host.host for host in facts.hosts] == ["node-0", "node-1", "node-2"]
+    assert [warning.kind for warning in run.manifest.warnings] == ["clocks_unknown"]
+
+
 def test_a_hosts_version_is_that_of_its_latest_line(tmp_path: Path) -> None:
     made = cluster()
     for slot, version in ((0, "10.4.1"), (60, "10.5.0")):

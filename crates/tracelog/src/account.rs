@@ -1,6 +1,6 @@
 //! The account of every line, and its tables: `hosts`, `trace_frequencies`, `rejected`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use parquet::errors::ParquetError;
@@ -72,6 +72,8 @@ pub struct HostFacts {
     pub revision: String,
     /// Its compiler's version.
     pub compiler: String,
+    /// The hosts that its lines name, where these take turns: it is none of them alone.
+    pub takes_turns: BTreeSet<String>,
 }
 
 /// A line that couldn't be read.
@@ -328,6 +330,13 @@ impl LineTables {
         }
     }
 
+    /// Notes that lines of a host name several hosts in turns.
+    pub(crate) fn takes_turns(&mut self, host: &[u8], names: BTreeSet<String>) {
+        if let Some(facts) = self.hosts.known(host) {
+            facts.takes_turns = names;
+        }
+    }
+
     /// Writes what is left. Takes the host whose log this is, which lines without another count under, and its number of log files.
     ///
     /// # Errors
@@ -529,6 +538,7 @@ fn merge(into: &mut HostFacts, facts: HostFacts) {
     if !facts.node.is_empty() {
         into.node = facts.node;
     }
+    into.takes_turns.extend(facts.takes_turns);
     if !facts.version.is_empty() && facts.version_ts_ns >= into.version_ts_ns {
         into.version_ts_ns = facts.version_ts_ns;
         (into.version, into.revision, into.compiler) = (facts.version, facts.revision, facts.compiler);

@@ -1,5 +1,6 @@
 //! The lines of one segment, as parts of tables and an account.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use parquet::errors::ParquetError;
@@ -13,10 +14,13 @@ use crate::digest::SourceDigest;
 use crate::reader::{Batch, Line, Packing, lines};
 use crate::reason::Reason;
 use crate::repeats::{LineHash, RECENT_BYTES, Recent, hash_line};
+use crate::scan::are_same;
 use crate::strings::Map;
 
 /// Bytes that are kept of each rejected line.
 const KEPT_OF_A_LINE: usize = 300;
+/// Names of hosts in a log that are kept.
+const MOST_NAMED: usize = 100;
 /// The file of a host is a number above this many bits of the place of a line.
 const PLACE_BITS: u32 = 44;
 
@@ -57,6 +61,35 @@ impl Stop {
     }
 }
 
+/// The hosts that lines name, one after the other.
+#[derive(Default)]
+struct Named {
+    last: Vec<u8>,
+    /// Those that there were, up to [`MOST_NAMED`].
+    all: BTreeSet<Vec<u8>>,
+    /// True where one came again after another: a node that was moved, or a container that was made anew, has a new name and keeps it.
+    take_turns: bool,
+}
+
+impl Named {
+    #[inline(always)]
+    fn note(&mut self, host: &[u8]) {
+        if !are_same(&self.last, host) {
+            self.another(host);
+        }
+    }
+
+    #[cold]
+    fn another(&mut self, host: &[u8]) {
+        self.take_turns |= self.all.contains(host);
+        if self.all.len() < MOST_NAMED {
+            self.all.insert(host.to_vec());
+        }
+        self.last.clear();
+        self.last.extend_from_slice(host);
+    }
+}
+
 /// Takes the content of a segment's lines, without those that were there before.
 struct Taking<'a> {
     segment: &'a Segment<'a>,
@@ -65,6 +98,7 @@ struct Taking<'a> {
     whose: &'a [u8],
     /// Returns the host of a line of no interest, or that can't be read, where lines name their own.
     host_of: Option<HostOf>,
+    named: Named,
     tables: LineTables,
     recent: Recent,
     /// True where the first line of another file is in it.
@@ -132,6 +166,9 @@ impl Taker for OfLines<'_, '_> {
             self.segment.tables.repeat(named);
             return Ok(());
         }
+        if let Some(host) = entry.and_then(|entry| entry.host) {
+            self.segment.named.note(host);
+        }
         self.segment.tables.line(named, &seen.name, entry, place)
     }
 
@@ -172,7 +209,7 @@ pub(super) fn read_segment(
     let (mut reader, mut batch) = (dialect.reader(), Batch::default());
     let recent = lines_before(segment, reading).map_err(|source| IngestError::Read { path: file.place(), source })?;
     let host_of = if reading.host_from == HostFrom::Field { dialect.hosts() } else { None };
-    let mut taking = Taking { segment, others, whose, host_of, tables, recent, overlaps: false };
+    let mut taking = Taking { segment, others, whose, host_of, named: Named::default(), tables, recent, overlaps: false };
     let mut read = |lines: &[Line<'_>]| reader.read(lines, &mut OfLines { segment: &mut taking, lines, at: 0 });
     let outcome = lines(
         reading.log(file),
@@ -203,6 +240,10 @@ pub(super) fn read_segment(
     }
     batch.drain(&mut read).map_err(write)?;
     reader.finish(&mut OfLines { segment: &mut taking, lines: &[], at: 0 }).map_err(write)?;
+    if host_of.is_none() && taking.named.take_turns {
+        let names = taking.named.all.iter().map(|name| String::from_utf8_lossy(name).into_owned());
+        taking.tables.takes_turns(whose, names.collect());
+    }
     let mut account = taking.tables.finish(whose, 0).map_err(write)?;
     (account.bytes, account.all_lines, account.overlaps) = (bytes_read, extent.lines, taking.overlaps);
     account.damage = extent.damage.map(|damage| DamagedFile {

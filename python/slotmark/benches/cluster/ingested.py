@@ -22,6 +22,7 @@ class Host(msgspec.Struct):
     compiler: str
     first_ts_ns: int | None = None
     last_ts_ns: int | None = None
+    takes_turns: list[str] = []
 
 
 class Rejection(msgspec.Struct):

@@ -162,6 +162,35 @@ def test_an_empty_output_of_a_node_hides_no_log_of_a_tracer(tmp_path: Path) -> N
     assert [warning.kind for warning in run.manifest.warnings] == ["clocks_unknown"]
 
 
+@pytest.mark.parametrize("below", ["", "stdout"])
+def test_folders_of_hosts_may_be_named_one_by_one(below: str, tmp_path: Path) -> None:
+    """As a shell does with ``logs/node-*`` and ``logs/node-*/stdout``: what a node prints is called the same on all hosts."""
+    logs = cluster().write(tmp_path / "logs")
+    expected = content(ingested(logs, tmp_path / "run")[0])
+    genesis = logs / "genesis" / "genesis.shelley.json"
+    named = [str(logs / f"node-{host}" / below) for host in range(3)]
+    run, facts = ingest(IngestRequest(logs=named, genesis=genesis, out=tmp_path / "other"))
+    assert [host.host for host in facts.hosts] == ["node-0", "node-1", "node-2"]
+    assert content(run) == expected
+
+
+def test_what_describes_a_run_is_taken_of_the_first_place_that_has_it(tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    (logs / "topology.json").write_text(json.dumps({"coreNodes": [{"name": f"node-{place}"} for place in range(4)]}))
+    expected = ingested(logs, tmp_path / "run")[0]
+    (tmp_path / "more").mkdir()
+    shutil.move(logs / "node-2", tmp_path / "more" / "node-2")
+    (tmp_path / "more" / "topology.json").write_text("{}")
+    for number, places in enumerate(([logs, tmp_path / "more"], [tmp_path / "more", logs])):
+        out = tmp_path / f"other-{number}"
+        run, _ = ingest(IngestRequest(logs=[str(place) for place in places], target="x", out=out))
+        assert content(run) == content(expected)
+        assert run.manifest.parameters == expected.manifest.parameters
+        assert run.manifest.target.version == "10.5.0"
+        kinds = [warning.kind for warning in run.manifest.warnings]
+        assert kinds == (["missing_hosts"] if number == 0 else []) + ["clocks_unknown"]
+
+
 def test_one_host_cut_into_segments_gives_the_same_rows(tmp_path: Path) -> None:
     # More than 64 MB, so that it's cut; the filler is of no interest.
     made = cluster()

@@ -131,6 +131,7 @@ def test_a_file_on_a_serving_is_read(logs: Path, tmp_path: Path) -> None:
             there = ingest(IngestRequest(logs=[url], genesis=genesis, out=tmp_path / name / "there" / "run"))[0]
             local = ingest(IngestRequest(logs=[str(logs / name)], genesis=genesis, out=tmp_path / name / "run"))[0]
             assert bytes_of(there.path / "tables") == bytes_of(local.path / "tables")
+            assert [row["host"] for row in there.table("hosts").to_pylist()] == [name.partition("/")[0]]
         with pytest.raises(LogError, match=r"/node-0: nothing is there, or a folder, which a web server does not list"):
             ingest(IngestRequest(logs=[f"http://127.0.0.1:{port}/node-0"], out=tmp_path / "none"))
 

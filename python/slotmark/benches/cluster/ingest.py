@@ -10,7 +10,16 @@ from slotmark import engine as engines
 from slotmark.benches.cluster.finishing import Cluster, MeasuredHere, finish_run
 from slotmark.benches.cluster.ingested import Ingested
 from slotmark.benches.cluster.log_pieces import Surveyed, limits_of, merged_accounts, pieces_of
-from slotmark.benches.cluster.log_places import LogPlace, Look, OnHost, Unread, log_place, look, look_at_host
+from slotmark.benches.cluster.log_places import (
+    LogPlace,
+    Look,
+    OnHost,
+    Unread,
+    description,
+    log_place,
+    look,
+    look_at_host,
+)
 from slotmark.benches.cluster.logs import without_logs
 from slotmark.benches.cluster.metadata import read_genesis, read_metadata, regions_of_topology
 from slotmark.benches.cluster.refusals import refuse_damaged, refuse_other_genesis, refuse_rejected
@@ -134,7 +143,7 @@ def _looked(logs: Logs, out: Place, elsewhere: Engine | None = None) -> Iterator
     with temporary_folder() as scratch:
         folder = places[0]
         if len(places) > 1 or not isinstance(folder, Path):
-            folder = _described(Path(scratch), looks)
+            folder = _described(Path(scratch), places, looks)
         try:
             yield Looked(
                 name=_name_of(places[0]),
@@ -163,10 +172,12 @@ def _refuse_inside(places: Sequence[LogPlace], out: Place) -> None:
             raise LogError(f"{out}: lies inside {at}, the logs. Choose an -o elsewhere.")
 
 
-def _described(folder: Path, looks: Sequence[Look]) -> Path:
+def _described(folder: Path, places: Sequence[LogPlace], looks: Sequence[Look]) -> Path:
     """A folder with what describes a run whose logs aren't in one folder of this machine: of each file the first that a place has."""
-    for one in reversed(looks):
-        for name, content in one.description.items():
+    for at, one in reversed(list(zip(places, looks, strict=True))):
+        here = at if isinstance(at, Path) else None
+        found = description(here if here.is_dir() else here.parent) if here else one.description
+        for name, content in found.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(content)
     return folder

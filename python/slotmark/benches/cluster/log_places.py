@@ -109,7 +109,7 @@ def look_at_host(path: str, at: str) -> Look:
         Unread(at if file.parent == own else file.parent.name, f"{at}:{file}", one_line(why))
         for file, why in found.unread
     ]
-    return Look(survey(logs, at), unread, _folders(own), _description(own))
+    return Look(survey(logs, at), unread, _folders(own), description(own))
 
 
 def _look_here(folder: Path) -> Look:
@@ -126,35 +126,34 @@ def _look_here(folder: Path) -> Look:
 def _look_in_store(url: Url) -> Look:
     """By a folder of this machine that has the beginnings of the store's files, and those that describe the run."""
     with temporary_folder() as name:
-        folder = Path(name)
-        below, begun = _beginnings(url, folder)
+        below, folder, begun = _beginnings(url, Path(name))
         try:
             found = host_logs(begun)
         except LogError as error:
-            raise LogError(str(error).replace(name, str(below))) from error
+            raise LogError(str(error).replace(str(folder), str(below))) from error
         with ThreadPoolExecutor(AT_ONCE) as pool:
             at_ends = list(
                 pool.map(lambda log: surveyed(log, str(below / str(log.path.relative_to(folder)))), found.logs)
             )
         unread = [
-            msgspec.structs.replace(one, place=one.place.replace(name, str(below)))
+            msgspec.structs.replace(one, place=one.place.replace(str(folder), str(below)))
             for one in _unread(folder, found.unread)
         ]
-        return Look(at_ends, unread, _folders(folder), _description(folder))
+        return Look(at_ends, unread, _folders(folder), description(folder))
 
 
-def _beginnings(url: Url, folder: Path) -> tuple[Url, Path]:
-    """Fills a folder with the beginnings of a store's files. Returns the URL that the folder stands for, and the place in it that was asked for."""
+def _beginnings(url: Url, scratch: Path) -> tuple[Url, Path, Path]:
+    """Makes a folder of a URL's name with the beginnings of a store's files. Returns the URL that it stands for, the folder, and the place in it that was asked for."""
     bucket = Bucket(url)
     names = bucket.names(most=MOST_FILES) if url.listed else []
-    begun = folder
+    file = ""
     if not names:
         if bucket.facts("") is None:
             raise LogError(
                 f"{url}: nothing is there{'' if url.listed else ', or a folder, which a web server does not list: name each file'}. "
                 "Give the URL of the logs."
             )
-        names, url, begun = [url.name], Url(url.scheme, url.bucket, url.key.rpartition("/")[0]), folder / url.name
+        names, url, file = [url.name], url.parent, url.name
         bucket = Bucket(url)
     if len(names) > MOST_FILES:
         raise LogError(f"{url}: more than {MOST_FILES:,} objects. Give the URL of the logs of one run.")
@@ -166,6 +165,9 @@ def _beginnings(url: Url, folder: Path) -> tuple[Url, Path]:
         ):
             raise LogError(f"{url}: the object {one_line(name)!r:.100} in it can't be a file. Leave it out.")
 
+    folder = scratch / (url.name if url.key and len(os.fsencode(url.name)) <= MOST_OF_A_PART else "logs")
+    folder.mkdir()
+
     def bring(name: str) -> None:
         size = bucket.size(name) or 0
         whole = name in DESCRIPTION or Path(name).name == tracing.CONFIGURATION
@@ -176,7 +178,7 @@ def _beginnings(url: Url, folder: Path) -> tuple[Url, Path]:
                 out.write(content)
 
     bucket.each(bring, near)
-    return url, begun
+    return url, folder, folder / file
 
 
 def _unread(folder: Path, found: Sequence[tuple[Path, str]]) -> list[Unread]:
@@ -190,7 +192,7 @@ def _folders(folder: Path) -> list[str]:
     return sorted(child.name for child in folder.iterdir() if child.is_dir())
 
 
-def _description(folder: Path) -> dict[str, bytes]:
+def description(folder: Path) -> dict[str, bytes]:
     """The files that describe the run; those that are too large are left out."""
     return {
         name: content_of(folder / name)

@@ -34,6 +34,9 @@ _ENDS = re.compile(r"(\.flt)?\.(json|jsonl|ndjson|log|txt)" + _ROTATED)
 
 _CALLED_LOG = re.compile(r"\.(log|jsonl|ndjson)$")
 
+_PRINTED = re.compile("stdout" + _ROTATED)
+"""The name of what a node prints, the same for all hosts."""
+
 _BESIDE = "beside the folders of hosts, so it is not known whose it is: move it into one"
 _EMPTY = "empty"
 _UNKNOWN_FORM = "no line of it is in a form that is read, as cardano-node's, Dingo's, Dugite's or Amaru's"
@@ -198,8 +201,12 @@ def first_lines(path: Path) -> list[bytes] | None:
 
 
 def host_of(path: Path) -> str:
-    """The host that a file's name means: ``logs-node-0.flt.json.gz`` is ``node-0``'s."""
-    return _ENDS.sub("", _unpacked(path)).removeprefix("logs-") or path.name
+    """The host that a file's name means: ``logs-node-0.flt.json.gz`` is ``node-0``'s, and so is ``node-0/stdout``, whatever else is named."""
+    name = _ENDS.sub("", _unpacked(path)).removeprefix("logs-") or path.name
+    if not _PRINTED.fullmatch(name):
+        return name
+    folder = path.parent.resolve().name
+    return folder if folder and one_name(folder) == folder else name
 
 
 def _form_of(path: Path) -> str:

@@ -257,6 +257,18 @@ def test_a_file_of_all_hosts_is_no_host_itself(tmp_path: Path) -> None:
     assert sorted((row["host"], row["lines"]) for row in messages) == [("all", 1), ("node-1", 1)]
 
 
+@pytest.mark.parametrize("other", ["", "machine-"])
+def test_hosts_without_a_line_are_named_where_lines_have_the_names_of_the_topology(other: str, tmp_path: Path) -> None:
+    logs, of_hosts = joined(tmp_path / "logs")
+    (logs / "all.log").write_text("".join(chain.from_iterable(of_hosts)))
+    nodes = [{"name": f"{other}node-{place}"} for place in range(5)]
+    (logs / "topology.json").write_text(json.dumps({"coreNodes": nodes}))
+    run, _ = ingested(logs, tmp_path / "run", host_from="field")
+    text = "".join(warning.text for warning in run.manifest.warnings if warning.kind == "missing_hosts")
+    assert text.startswith("There is no log of node-3, node-4:") == (not other)
+    assert bool(text) == (not other)
+
+
 def test_files_of_all_hosts_may_overlap(tmp_path: Path) -> None:
     expected = content(ingested(cluster().write(tmp_path / "plain"), tmp_path / "run")[0])
     logs, of_hosts = joined(tmp_path / "logs")

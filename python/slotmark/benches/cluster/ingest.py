@@ -230,6 +230,8 @@ def ingest_with(
             )
         refuse_other_genesis(tables, genesis)
         hosts = [*(host.host for host in ingested.hosts), *(one.host for one in looked.unread)]
+        # Lines may name hosts by other names than the topology has.
+        named = list(regions) if request.host_from == "path" or any(host in regions for host in hosts) else []
         cluster = Cluster(
             name=looked.name,
             target=request.target or metadata.ident or request.out.name,
@@ -239,7 +241,7 @@ def ingest_with(
             regions=regions,
             unread=[f"{one.place} ({one.why})" for one in looked.unread],
             limits=limits_of(looked.survey),
-            missing=without_logs(hosts, list(regions), looked.folders) if request.host_from == "path" else (),
+            missing=without_logs(hosts, named, looked.folders if request.host_from == "path" else []),
             here=here,
             noted=noted,
             clock_limit_ms=request.clock_limit_ms,

@@ -207,6 +207,23 @@ def test_a_long_file_of_commits_is_refused_at_once(tmp_path: Path) -> None:
     assert len(commits_of_file(file, "0", "ff")) == 256
 
 
+def test_a_file_whose_commits_are_in_another_order_is_not_resumed(repo: Path, tmp_path: Path) -> None:
+    """Runs are kept by the place of their commit: of another order they would be those of other commits."""
+    hashes = git(repo, "rev-list", "--reverse", "main").split()
+    file = tmp_path / "commits.txt"
+    file.write_text("\n".join(hashes), encoding="utf-8")
+    asked = words(repo, tmp_path / "runs", "--commits", str(file))
+    asked[asked.index("--good") + 1], asked[asked.index("--bad") + 1] = hashes[0], hashes[BROKEN]
+    cut = slotmark(*asked)
+    assert cut.returncode == 2
+    assert "1 round finished and kept" in cut.stderr  # the bad commit failed
+    hashes[1], hashes[2] = hashes[2], hashes[1]
+    file.write_text("\n".join(hashes), encoding="utf-8")
+    other = slotmark(*asked, "--resume")
+    assert other.returncode == 2
+    assert "--resume: not the session that was cut: commits was " in other.stderr
+
+
 @pytest.mark.parametrize(
     ("lines", "why"),
     [

@@ -6,6 +6,7 @@
 The runs are numbered over all commits.
 """
 
+import hashlib
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -105,7 +106,7 @@ def search(
     commits = request.commits
     asked = {
         "--run": shlex.join(request.command),
-        "commits": f"{commits[0]} to {commits[-1]}, {len(commits):,} in all",
+        "commits": f"{commits[0]} to {commits[-1]}, {len(commits):,} in all, in the order {_order(commits)}",
     }
     with request.session(Made, asked, on_remark) as kept:
         if not request.resume:
@@ -172,3 +173,8 @@ def _refuse_failure(request: Request, made: Sequence[Made], place: int, failed: 
 
 def _place(out: Path, number: int) -> Path:
     return out / f"run-{number}"
+def _order(commits: Sequence[str]) -> str:
+    """A digest of commits and their order: runs are kept by the place of their commit."""
+    return hashlib.sha256("\n".join(commits).encode()).hexdigest()[:12]
+
+

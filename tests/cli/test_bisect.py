@@ -224,6 +224,17 @@ def test_a_file_whose_commits_are_in_another_order_is_not_resumed(repo: Path, tm
     assert "--resume: not the session that was cut: commits was " in other.stderr
 
 
+@pytest.mark.parametrize("name", ["run-1.py", "run-2"])
+def test_files_that_were_there_before_are_neither_removed_nor_taken_for_runs(
+    repo: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_text("mine")
+    done = slotmark(*words(repo, tmp_path))
+    assert done.returncode == 2, done.stderr
+    assert f"{name}: already there, and a run is never overwritten." in done.stderr
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
 @pytest.mark.parametrize(
     ("lines", "why"),
     [

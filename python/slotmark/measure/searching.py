@@ -20,6 +20,9 @@ from slotmark.numbers import duration
 from slotmark.run import Run, open_run
 from slotmark.run.storage import MANIFEST, refuse_existing
 
+_RUN = "run-"
+"""The name of a run's folder, before its number."""
+
 
 class Request(Budgeted, frozen=True, kw_only=True):
     """A search that is asked for.
@@ -110,7 +113,9 @@ def search(
     }
     with request.session(Made, asked, on_remark) as kept:
         if not request.resume:
-            refuse_existing(_place(request.out, 1))
+            # Runs of another search would be taken for those that the command makes, and other files for what is left of a run.
+            for there in sorted(request.out.glob(f"{_RUN}[0-9]*")):
+                refuse_existing(there)
         remove_cut(request.out, _place(request.out, len(kept.done) + 1).name)
         runs = {one.number: open_run(_place(request.out, one.number)) for one in kept.done if not one.failed}
         wanted = step(kept.done, runs)
@@ -134,13 +139,13 @@ def search(
                         break
                     _refuse_failure(request, kept.done, wanted.place, failed)
                     if not (folder / MANIFEST).is_file():
-                        removed(folder)
+                        remove_cut(request.out, folder.name)
                     on_remark(f"run {number}: {commit[:12]} failed: {failed}")
                 one = Made(number, kept.part, time.monotonic() - began, wanted.place, failed)
                 wanted = step([*kept.done, one], runs)  # it isn't kept where it can't be used
                 kept.keep(one)
             except BaseException:
-                removed(folder)
+                remove_cut(request.out, folder.name)
                 runs.pop(number, None)
                 raise
             if not failed:
@@ -178,3 +183,5 @@ def _order(commits: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(commits).encode()).hexdigest()[:12]
 
 
+def _place(out: Path, number: int) -> Path:
+    return out / f"{_RUN}{number}"

@@ -287,3 +287,33 @@ def test_a_good_commit_that_fails_ends_the_search(repo: Path, tmp_path: Path) ->
     assert done.returncode == 2
     assert f"--good {hashes[BROKEN]}: " in done.stderr and "it doesn't build" in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+SPOILT = """
+import json, subprocess, sys
+from pathlib import Path
+
+commit, out, number = sys.argv[1:]
+slower = [] if commit == "c0" else ["--set", "ledger_tick.mean=120ms"]
+small = ["--slots", "700", "--set", "epoch_slots=100", "--set", "network.hosts=5", "--set", "network.pools=5"]
+asked = ["value-only-10.5", *small, *slower, "--seed", number, "--direct", "-o", out]
+subprocess.run([sys.executable, "-m", "slotmark", "simulate", *asked], check=True)
+if commit == "c1":
+    file = Path(out, "run.json")
+    manifest = json.loads(file.read_text())
+    died = {"kind": "node_died", "subject": "host-1", "text": "The node ended by itself.", "remedy": ""}
+    file.write_text(json.dumps({**manifest, "warnings": [*manifest["warnings"], died]}))
+"""
+
+
+def test_runs_in_which_a_node_died_say_nothing_about_their_commit(tmp_path: Path) -> None:
+    (tmp_path / "commits.txt").write_text("c0\nc1\nc2")
+    (tmp_path / "measure.py").write_text(SPOILT)
+    run = f"{sys.executable} {tmp_path}/measure.py {{commit}} {{out}} {{round}}"
+    asked = ["--good", "c0", "--bad", "c2", "--commits", tmp_path / "commits.txt", "--run", run, "--budget", "1h"]
+    done = slotmark("store", "bisect", "slot_to_announced", *asked, "-o", tmp_path / "runs", "--json", timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout[done.stdout.index("{") : done.stdout.rindex("}") + 1])
+    assert found["answer"] == ["c1", "c2"]
+    assert [len(one["levels"]) for one in found["commits"]][1] == 0
+    assert "The node ended by itself" in found["commits"][1]["failed"]

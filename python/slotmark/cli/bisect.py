@@ -64,6 +64,7 @@ def bisect(
 
     The good and the bad commit take turns until they are known to differ; then the commit that tells most is run. docs/bisect.md.
     """
+    from slotmark.compare.looks import spoilt
     from slotmark.history.bisecting import Search, refuse_unknown
     from slotmark.measure.commits import commits_of_file, commits_of_git
     from slotmark.measure.searching import Request, Step, command_of, left_out, search
@@ -96,7 +97,7 @@ def bisect(
     )
     talk.remark(f"slotmark: {len(names) - 1:,} commits after {names[0][:12]}, to {names[-1][:12]}")
     with talk.doing() as doing:
-        ended = search(request, step, doing, lambda text: talk.remark(f"slotmark: {text}"))
+        ended = search(request, step, doing, lambda text: talk.remark(f"slotmark: {text}"), spoilt)
     result = known.outcome(ended.by, sum(one.seconds for one in ended.made))
     show_report(bisection_document(result), result, None, as_json=as_json, last=lambda: typer.echo(title(result)))
     if result.state != "found":

@@ -89,6 +89,7 @@ def search(
     step: Callable[[Sequence[Made], Mapping[int, Run]], Step],
     on_progress: Callable[[str], None],
     on_remark: Callable[[str], None],
+    spoilt: Callable[[Run], str] = lambda _: "",
 ) -> Ended:
     """Makes runs until a search has its answer, or the budget ends.
 
@@ -99,6 +100,7 @@ def search(
         step: Called with what was made, and with the runs that are there by number; returns what to do next. Raises a SlotmarkError where a run can't be used.
         on_progress: Called all the time with what is being done, in words.
         on_remark: Called with what a person should know.
+        spoilt: Called with each run; returns why it can't be compared, in words, so that it failed; empty where it can.
 
     Raises:
         ArgumentError: There is nothing to resume, or something else was asked for.
@@ -130,16 +132,19 @@ def search(
             try:
                 fills = {"out": str(folder.resolve()), "round": str(number), "commit": commit}
                 try:
-                    runs[number] = made_by("--run", filled(request.command, fills), folder, until, say)
+                    run = made_by("--run", filled(request.command, fills), folder, until, say)
+                    if why := spoilt(run):
+                        raise TargetError(why)
+                    runs[number] = run
                 except TargetError as error:
                     failed = str(error)
                     if time.monotonic() > until:
-                        removed(folder)
+                        remove_cut(request.out, folder.name)
                         by = f"the budget: run {number}, of {commit[:12]}, was stopped at its end"
                         break
                     _refuse_failure(request, kept.done, wanted.place, failed)
                     if not (folder / MANIFEST).is_file():
-                        remove_cut(request.out, folder.name)
+                        removed(folder)
                     on_remark(f"run {number}: {commit[:12]} failed: {failed}")
                 one = Made(number, kept.part, time.monotonic() - began, wanted.place, failed)
                 wanted = step([*kept.done, one], runs)  # it isn't kept where it can't be used
@@ -176,8 +181,6 @@ def _refuse_failure(request: Request, made: Sequence[Made], place: int, failed: 
         raise TargetError(f"two runs of commits that had run before failed, one after the other; the last: {failed}")
 
 
-def _place(out: Path, number: int) -> Path:
-    return out / f"run-{number}"
 def _order(commits: Sequence[str]) -> str:
     """A digest of commits and their order: runs are kept by the place of their commit."""
     return hashlib.sha256("\n".join(commits).encode()).hexdigest()[:12]

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from string import Formatter
 
@@ -196,6 +196,26 @@ def test_the_default_policy_is_printed_and_read_again(bench: str, tmp_path: Path
     accepted, rest = inside.split("[metrics]")
     file.write_text(f"{head}\n[metrics]{rest}\n[[accepted]]{accepted}")
     assert [one.up_to for one in read_policy(file, bench).accepted] == [0.05]
+
+
+@pytest.mark.parametrize("end", ["10.7", "v10.7.0", "2026-12-31"])
+def test_an_end_is_a_version_or_a_day(end: str, tmp_path: Path) -> None:
+    (one,) = _accepted_until(end, tmp_path)
+    assert one.until == end
+
+
+@pytest.mark.parametrize(
+    "end", ["31.12.2026", "12/31/2026", "12/31/26", "2026/12/31", "2026.12.31", "2026-12", "2026", "2026-02-30", "10,7"]
+)
+def test_a_day_in_another_form_is_no_version_that_never_comes(end: str, tmp_path: Path) -> None:
+    with pytest.raises(ComparisonError, match="neither a version nor a date"):
+        _accepted_until(end, tmp_path)
+
+
+def _accepted_until(end: str, folder: Path) -> Sequence[Accepted]:
+    file = folder / "policy.toml"
+    file.write_text(f"[[accepted]]\nmetric = 'blocks_per_s'\nreason = 'x'\nuntil = '{end}'")
+    return read_policy(file, "chainsync").accepted
 
 
 @pytest.mark.parametrize(

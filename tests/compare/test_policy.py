@@ -351,3 +351,14 @@ def test_the_command_ends_by_the_decision(run: Callable[..., Run], tmp_path: Pat
         free = slotmark("compare", base, candidate.path)
         assert (free.returncode, free.stdout.splitlines()[-1]) == (0, last)
     assert slotmark("compare", base, run("same").path, "--policy", policy, "--gate", policy).returncode == 2
+
+
+@pytest.mark.parametrize(("options", "code"), [([], 3), (["--fail-on", "worse"], 0)])
+def test_a_policy_by_which_nothing_decides_lets_nothing_ship(
+    options: list[str], code: int, run: Callable[..., Run], tmp_path: Path
+) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[metrics]\nblocks_per_s = { rank = "important" }\n')
+    decided = slotmark("compare", run("base").path, run("slow", 0.9).path, "--policy", policy, *options)
+    assert decided.returncode == code, decided.stderr
+    assert decided.stdout.splitlines()[-1] == "NO DECISION: no metric that was compared is decisive."

@@ -45,7 +45,7 @@ class Style(StrEnum):
 
 _UNDECIDED = {
     True: "NO DECISION: --method published makes none without --policy, --gate or --fail-on.",
-    False: "NO DECISION: no metric of these runs is decisive.",
+    False: "NO DECISION: no metric that was compared is decisive.",
 }
 """The last line where nothing is decided, by whether nothing was compared."""
 

@@ -164,9 +164,10 @@ def refuse_blind_gate(comparison: "Comparison", gate: "Policy | None") -> None:
 def exit_code(comparison: "Comparison", asked: Deciding) -> int:
     """Returns the exit code: by the decision where the options ask for that, else 0.
 
-    Where no metric is decisive, nothing fails. With a policy or a gate, ``run again`` fails too unless ``--fail-on`` is ``worse``.
+    Where nothing is decided, as where a policy ranks no metric as decisive, it is that of ``run again``. With a policy or a gate that one fails too unless
+    ``--fail-on`` is ``worse``.
     """
-    answer = comparison.decision.answer if comparison.decision else "ship"
+    answer = comparison.decision.answer if comparison.decision else "run again"
     holds, fail_on = asked.gates, asked.fail_on
     unclear = fail_on is FailOn.inconclusive or (holds and fail_on is None)
     fails = {"hold": holds, "run again": unclear}

@@ -11,7 +11,7 @@ import pytest
 
 import slotmark as slotmark_package
 from slotmark.compare import Comparison, Policy, compare, policy_text, read_policy
-from slotmark.compare.policy import Accepted
+from slotmark.compare.policy import Accepted, only
 from slotmark.errors import ComparisonError, RunError
 from slotmark.metrics import benches, catalogue, register
 from slotmark.metrics.entries import CONDITIONS
@@ -362,3 +362,23 @@ def test_a_policy_by_which_nothing_decides_lets_nothing_ship(
     decided = slotmark("compare", run("base").path, run("slow", 0.9).path, "--policy", policy, *options)
     assert decided.returncode == code, decided.stderr
     assert decided.stdout.splitlines()[-1] == "NO DECISION: no metric that was compared is decisive."
+
+
+def test_all_tested_metrics_are_those_that_were_compared(run: Callable[..., Run], tmp_path: Path) -> None:
+    base, other = (
+        run("base"),
+        write_run(tmp_path / "other", "client", {"raw, sequential": [500.0, 505.0, 495.0, 501.0]}),
+    )
+    for fail_on, code in (("worse", 0), ("inconclusive", 3)):
+        nothing = slotmark("compare", base.path, other.path, "--fail-on", fail_on)
+        assert (nothing.returncode, nothing.stdout.splitlines()[-1][:11]) == (code, "NO DECISION")
+    both = slotmark("compare", base.path, run("same").path, other.path, "--fail-on", "inconclusive")
+    assert both.returncode == 3, both.stderr
+    assert both.stdout.splitlines()[-1].startswith("RUN AGAIN other: no verdict on Blocks per second, ")
+    few = {metric.id: None for metric in catalogue("chainsync").metrics if metric.id in ("blocks_per_s", "floor_share")}
+    alone = write_run(tmp_path / "alone", "client", {SETTING: RATES}, floor_blocks_per_s=None)
+    decided = compare(
+        [base, alone], policy=only(few, "chainsync", "two of which one is there", needs_all=False)
+    ).decision
+    assert decided is not None
+    assert decided.decisive == 1

@@ -35,6 +35,8 @@ NAMED = 3
 def decide(found: Comparison, metrics: Sequence[Metric], policy: Policy) -> Decision | None:
     """The decision about all candidates of a comparison; None where no metric is decisive, or there is no candidate.
 
+    Where the policy doesn't need all of them, metrics that nothing was compared in aren't decisive.
+
     - hold: a decisive metric is worse, and that isn't accepted;
     - ship: every decisive metric is shown not to be worse by more than its margin: the end of its 98 % interval that is worse lies within;
     - run again: all else.
@@ -45,6 +47,9 @@ def decide(found: Comparison, metrics: Sequence[Metric], policy: Policy) -> Deci
         policy: How is decided.
     """
     decisive = [metric for metric in metrics if metric.rank == "decisive" and metric.tested]
+    if not policy.needs_all:
+        compared = [row.metric for row in found.rows if any(one and one.verdict for one in row.differences)]
+        decisive = [metric for metric in decisive if metric in compared]
     if not decisive or not found.candidates:
         return None
     rows = [row for row in found.rows if row.metric in decisive]
@@ -56,8 +61,9 @@ def decide(found: Comparison, metrics: Sequence[Metric], policy: Policy) -> Deci
         accepted = {one.metric: one for one in policy.accepted if all(map(one.applies, side.manifests))}
         used |= {one.metric: one for one in accepted.values() if any(row.metric.id == one.metric for row in rows)}
         of_side = [*_causes(found, rows, place, policy, accepted)]
-        if policy.needs_all:
+        if policy.needs_all or not any((one := row.differences[place]) and one.verdict for row in rows):
             of_side += _missing(decisive, rows, place, side.name)
+        if policy.needs_all:
             known_by = {(cause.metric, cause.part, cause.quantity) for cause in of_side}
             others = [row for row in rows if (row.metric.id, row.part, row.quantity) not in known_by]
             of_side += _in_some_runs(found, others, place)

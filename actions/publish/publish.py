@@ -109,17 +109,17 @@ def change_of(event: Any, api: GitHub) -> Change:
 
 
 def fetched(api: GitHub, run: int, name: str, place: Path) -> Path:
-    """The artifact of a workflow run, in a file. Refused where there is none, or it is too large."""
+    """The newest artifact of a workflow run, in a file: each time that jobs are run again adds one of the same name. Refused where there is none, or it is too large."""
     named = urllib.parse.quote(name, safe="")
     found = [
-        one
+        int(one["id"])
         for one in api("GET", f"actions/runs/{run}/artifacts?name={named}&per_page=100")["artifacts"]
         if not one["expired"]
     ]
-    if len(found) != 1:
+    if not found:
         raise Refused("There are no runs to compare: the job that measures ended without them. Its log has the reason.")
     packed = place / "artifact.zip"
-    with api.opened("GET", f"actions/artifacts/{int(found[0]['id'])}/zip") as answer, packed.open("wb") as file:
+    with api.opened("GET", f"actions/artifacts/{max(found)}/zip") as answer, packed.open("wb") as file:
         left = MOST_PACKED
         while piece := answer.read(1 << 20):
             left -= len(piece)

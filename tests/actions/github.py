@@ -20,6 +20,7 @@ class Repository:
         pulls: Open pull requests, as GitHub lists them.
         checks: Check runs that were written.
         artifact: The archive of workflow run 99; None where it uploaded none.
+        before: How many archives its jobs uploaded before they were run again.
         wrong: What was asked for and isn't right, in words.
         meeting: Where two jobs wait for each other before a comment is added; None for no wait.
     """
@@ -29,6 +30,7 @@ class Repository:
         self.pulls = [{"number": 7, "head": {"sha": commit, "repo": {"id": 42}}}]
         self.checks: list[Any] = []
         self.artifact: bytes | None = None
+        self.before = 0
         self.wrong: list[str] = []
         self.meeting: threading.Barrier | None = None
         self.lock = threading.Lock()
@@ -47,7 +49,8 @@ class Repository:
             return 200, self.pulls if asked else []
         if method == "GET" and path == "actions/runs/99/artifacts":
             there = self.artifact is not None and query["name"] == ["slotmark-runs"]
-            return 200, {"artifacts": [{"id": 5, "expired": False}] if there else []}
+            ids = [5, *range(5 - self.before, 5)] if there else []
+            return 200, {"artifacts": [{"id": one, "expired": False} for one in ids]}
         if method == "GET" and path == "issues/7/comments":
             page = int(query["page"][0])
             return 200, list(self.comments.values())[100 * (page - 1) : 100 * page]

@@ -138,6 +138,17 @@ def test_one_comment_is_written_and_edited(
     assert [one["body"] for one in held.comments.values() if one["user"]["login"] == "stranger"].count(MARK) == 1
 
 
+def test_of_jobs_that_were_run_again_the_newest_artifact_counts(
+    publish: Callable[..., subprocess.CompletedProcess[str]], held: Repository
+) -> None:
+    """GitHub keeps the artifacts of each attempt under one name."""
+    held.before = 1
+    done = publish()
+    assert done.returncode == 0, done.stderr
+    [check] = held.checks
+    assert (check["conclusion"], check["output"]["title"]) == ("failure", "HOLD")
+
+
 def test_two_jobs_at_once_leave_one_comment(
     publish: Callable[..., subprocess.CompletedProcess[str]], held: Repository
 ) -> None:

@@ -21,7 +21,7 @@ from slotmark.history import Labels, make_store
 from slotmark.history.decisions import Decisions, LeftOut
 from slotmark.history.earlier import runs_like
 from slotmark.metrics import catalogue, register
-from slotmark.run import Run, SourceFile, open_run, open_runs
+from slotmark.run import Run, SourceFile, Target, open_run, open_runs
 from slotmark.verdict import Conditional
 from tests.compare.planted_runs import BENCH, FOLDER, Plant, levels, manifest_of, values_of, write_runs
 
@@ -64,6 +64,22 @@ def test_the_planted_spread_is_recovered_with_its_interval(table: Path) -> None:
     assert all(0.002 < one.within < 0.004 for one in found.metric)
     # Written, read and written again it is the same.
     assert spread_table_text(found) == table.read_text(encoding="utf-8")
+
+
+def test_versions_of_one_target_are_builds_whose_difference_is_no_spread(tmp_path: Path) -> None:
+    """As of a folder of all runs: 10.5 and 10.6 are of one target, and what is between them isn't chance."""
+    older, newer = runs(tmp_path, "a", 15), runs(tmp_path, "bb", 15, worse=0.5)
+    mixed = [
+        Run(run.path, msgspec.structs.replace(run.manifest, target=Target(name="node", version=version)))
+        for version, group in (("10.5", older), ("10.6", newer))
+        for run in group
+    ]
+    found = spread([mixed], "our cluster").table
+    assert found.known_from == "30 runs of 2 builds"
+    assert len({run.build for run in found.run}) == 2
+    assert all(0.006 < one.sd < 0.015 for one in found.metric)
+    with pytest.raises(ComparisonError, match="no build has two runs"):
+        spread([[mixed[0], mixed[-1]]], "x")
 
 
 def decided(found: Comparison) -> tuple[str, str]:

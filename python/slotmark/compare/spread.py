@@ -7,7 +7,7 @@ import numpy as np
 
 from slotmark.compare.estimators.means import runs_by_part
 from slotmark.compare.results.spread import CONFIDENCE, Measured
-from slotmark.compare.sides import name_sides, refuse_unlike_runs
+from slotmark.compare.sides import builds, name_sides, refuse_unlike_runs
 from slotmark.compare.spread_table import MetricSpread, SpreadTable, TableRun
 from slotmark.compare.traits import traits_of
 from slotmark.errors import ComparisonError
@@ -22,7 +22,7 @@ def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filt
     """Returns how much the means of runs of one build differ, pooled over builds, which may differ.
 
     Args:
-        groups: The runs of each build; at least one has two.
+        groups: The runs of each build; at least one has two. Runs of one group that are of other versions or commits are other builds.
         name: What to call the table: the cluster or the machine.
         filters: What of each run is analysed; None for what each run's own profile says.
 
@@ -30,11 +30,12 @@ def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filt
         ComparisonError: No build has two runs, the runs did different work or are one run, or none of their metrics is compared by means of runs.
         RunError: A run is damaged.
     """
+    of_targets, groups = groups, [of_build for group in groups for of_build in builds(group)]
     if not any(len(group) > 1 for group in groups):
         raise ComparisonError(
             "spread: no build has two runs, so nothing shows how much runs differ. Name A1,A2 for two runs of one build."
         )
-    refuse_unlike_runs(groups, simulated_twins=False)
+    refuse_unlike_runs(of_targets, simulated_twins=False)
     sides = name_sides(groups)
     manifest = sides[0].manifest
     entries = catalogue(manifest.bench)

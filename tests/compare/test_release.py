@@ -226,6 +226,18 @@ def test_names_of_a_release_are_text_everywhere(made: Callable[..., Path], file:
             "spread.toml",
         ),
         (
+            '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a\\u0000"]\ncandidate = ["b"]',
+            "comparison 'x': 'a�' is no path of this machine",
+        ),
+        (
+            '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]\npolicy = "p\\u0000"',
+            "is no path of this machine",
+        ),
+        (
+            '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["s3://bucket/b"]',
+            "'s3://bucket/b' is no path of this machine",
+        ),
+        (
             '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]\n[comparison.workload]\nblocks = "9"',
             "its blocks is '10,000'",
         ),

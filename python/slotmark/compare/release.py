@@ -136,7 +136,7 @@ def _asked(path: Path, one: _Comparison, *, required: bool) -> Asked:
         if not of_side or not all(of_side):
             raise ComparisonError(f"{where}: its {side} names no run. Name one run folder or more.")
     runs: dict[RunSide, Sequence[Path]] = {
-        side: [path.parent / run for run in of_side] for side, of_side in sides.items()
+        side: [_path(path, where, run) for run in of_side] for side, of_side in sides.items()
     }
     both = {_same(run) for run in runs["baseline"]} & {_same(run) for run in runs["candidate"]}
     if both:
@@ -148,11 +148,20 @@ def _asked(path: Path, one: _Comparison, *, required: bool) -> Asked:
         bench=one.bench,
         workload=one.workload,
         runs=runs,
-        policy=read_policy(path.parent / one.policy, one.bench) if one.policy else None,
-        run_to_run=path.parent / one.run_to_run if one.run_to_run else None,
+        policy=read_policy(_path(path, where, one.policy), one.bench) if one.policy else None,
+        run_to_run=_path(path, where, one.run_to_run) if one.run_to_run else None,
         make=one.make,
         required=required,
     )
+
+
+def _path(path: Path, where: str, named: str) -> Path:
+    """A path that a release file names, from the file's folder. ComparisonError where it is a URL, or none that a file can have."""
+    if "\0" in named or "://" in named:
+        raise ComparisonError(
+            f"{where}: '{one_name(named)}' is no path of this machine. Name one; `slotmark copy URL RUN` brings a run from a store."
+        )
+    return path.parent / named
 
 
 def _same(run: Path) -> str:

@@ -26,6 +26,7 @@ ENOUGH_RUNS = 3
 """With fewer runs on a side, verdicts are conditional on these runs; of processes of a build, there are none."""
 
 KINDS = (
+    "builds_differ",
     "different",
     "earlier_runs_left_out",
     "insecure_ray",
@@ -39,7 +40,7 @@ KINDS = (
 )
 """The kinds that are constructed here. A bench has more, by its catalogue."""
 
-STOPPING = ("different",)
+STOPPING = ("builds_differ", "different")
 """Warnings after which figures may be of something else than the target: nothing ships on them."""
 
 
@@ -103,6 +104,14 @@ def runs_differ(what: str, values: Sequence[str]) -> Warning:
     """Runs of one side that should be alike and aren't."""
     return Warning(
         "runs_differ", f"Its runs differ in {what}: {', '.join(values)}. Their spread includes that difference."
+    )
+
+
+def builds_differ(what: str, values: Sequence[str]) -> Warning:
+    """Runs of one side that are of several builds."""
+    return Warning(
+        "builds_differ",
+        f"Its runs are of several builds, which differ in {what}: {', '.join(values)}. Figures are means over all of them, and a build that is worse may not show. Give each a side of its own.",
     )
 
 

@@ -213,10 +213,10 @@ def test_runs_of_one_side_that_differ_are_named(tmp_path: Path) -> None:
     base = _as_one_target(tmp_path / "base", one, target=Target("base", "", commit="aaa"))
     later = _as_one_target(tmp_path / "later", more, target=Target("base", "", commit="bbb"), session="tuesday")
     found = {warning.kind: warning for warning in compare([[base, later], other], repetitions=300).all_warnings}
-    assert (
-        found["runs_differ"].text == "Its runs differ in the commit: aaa, bbb. Their spread includes that difference."
+    assert found["builds_differ"].text.startswith(
+        "Its runs are of several builds, which differ in the commit: aaa, bbb."
     )
-    assert found["runs_differ"].subject == "base (2 runs)"
+    assert found["builds_differ"].subject == "base (2 runs)"
     assert "not_interleaved" in found  # the candidate has no run of tuesday
     both = [other, _as_one_target(tmp_path / "other", another, target=other.manifest.target, session="tuesday")]
     kinds = {warning.kind for warning in compare([[base, later], both], repetitions=300).all_warnings}

@@ -17,7 +17,7 @@ from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue, register
 from slotmark.report import comparison_document
 from slotmark.report.renderers.markdown import markdown
-from slotmark.run import Run
+from slotmark.run import Run, Target
 from slotmark.statistics.between_runs import RunMean, Spread
 from slotmark.statistics.mean_difference import difference_of_runs
 from slotmark.verdict import Verdict
@@ -50,6 +50,22 @@ def of_first(found: Comparison) -> Difference:
 def answer(found: Comparison) -> str:
     assert found.decision is not None
     return found.decision.answer
+
+
+def test_a_worse_build_among_runs_of_another_does_not_ship(tmp_path: Path) -> None:
+    usual, worse = runs(tmp_path, "newer", 10), runs(tmp_path, "newest", 2, worse=0.03)
+
+    def of_version(version: str, group: Sequence[Run]) -> list[Run]:
+        target = Target(name="node", version=version)
+        return [Run(run.path, msgspec.structs.replace(run.manifest, target=target)) for run in group]
+
+    base = of_version("10.5", runs(tmp_path, "old", 12))
+    assert answer(compare([base, of_version("10.5", [*usual, *worse])])) == "ship"  # as a control: of one build
+    several = compare([base, [*of_version("10.5", usual), *of_version("10.6", worse)]])
+    assert several.decision is not None
+    assert several.decision.line.startswith("RUN AGAIN newer-0 (12 runs): warnings: builds_differ")
+    # What isn't recorded differs from nothing.
+    assert answer(compare([base, [*of_version("10.5", usual), *of_version("", worse)]])) == "ship"
 
 
 @pytest.mark.parametrize(

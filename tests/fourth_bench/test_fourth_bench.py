@@ -224,7 +224,7 @@ def test_nothing_ships_on_a_condition_that_stops_by_its_own_words(tmp_path: Path
     (warning,) = (one for one in compare(runs, repetitions=500).all_warnings if one.kind == "cooling")
     assert warning.text.startswith("The kilns cooled from batch to batch (autocorrelation 0.")
     assert "drifting_rounds" not in catalogue("lab").stopping
-    assert {"cooling", "not_interleaved", "different"} == set(catalogue("lab").stopping)
+    assert {"cooling", "not_interleaved", "different", "builds_differ"} == set(catalogue("lab").stopping)
     found = compare(runs, repetitions=500, policy=Policy(ranks={"pots": "decisive"}))
     assert found.decision is not None
     assert "cooling" in found.decision.line

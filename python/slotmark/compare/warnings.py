@@ -27,7 +27,7 @@ _MACHINE = {
 """Facts that should be equal; the load is warned of in each run, not between two."""
 
 _BUILD = {"version": "the version", "commit": "the commit", "toolchain": "the toolchain"}
-"""Facts of a target that should be equal between runs of it."""
+"""Facts of a target that are equal between runs of one build; those that aren't recorded differ from none."""
 
 
 def between(baseline: Side, candidate: Side) -> list[Warning]:
@@ -58,17 +58,22 @@ def _of_all(runs: Sequence[Manifest]) -> dict[str, list[Any]]:
 
 
 def within(side: Side) -> list[Warning]:
-    """Returns warnings on unequal conditions of one side's runs."""
+    """Returns warnings on runs of one side that are of several builds, and on unequal conditions of them."""
+    targets = [run.target for run in side.manifests]
+    builds = {words: [value for one in targets if (value := getattr(one, field))] for field, words in _BUILD.items()}
     differing: dict[str, list[str]] = {}
     for other in side.others:
-        of_target = [
-            (words, getattr(side.manifest.target, field), getattr(other.target, field))
-            for field, words in _BUILD.items()
-        ]
-        for what, mine, its in [*of_target, *_pairs(side.manifest, other)]:
+        for what, mine, its in _pairs(side.manifest, other):
             if mine != its:
                 differing.setdefault(what, [shown_fact(mine)]).append(shown_fact(its))
-    return [warnings.runs_differ(what, list(dict.fromkeys(values))) for what, values in differing.items()]
+    return [
+        *(
+            warnings.builds_differ(what, found)
+            for what, of in builds.items()
+            if len(found := list(dict.fromkeys(of))) > 1
+        ),
+        *(warnings.runs_differ(what, list(dict.fromkeys(values))) for what, values in differing.items()),
+    ]
 
 
 def unmatched(sides: Sequence[Side], entries: Sequence["Entry"]) -> list[list[Warning]]:

@@ -46,6 +46,12 @@ BAD = {
     "has a time of 70 bits": 'say("ready", at_ns=2**70, connect_ns=1); sys.stdin.readline()',
     "has a version of 40 bits": 'say("ready", at_ns=1, connect_ns=1, version=2**40); sys.stdin.readline()',
     "ignores signals": "import signal; [signal.signal(n, signal.SIG_IGN) for n in range(1, 32) if n not in (9, 19)]; time.sleep(600)",
+    "is over before done": (
+        "ready(); parent = os.getpid()\n"
+        "if os.fork(): os._exit(0)\n"
+        "while os.getppid() == parent: time.sleep(0.001)\n"
+        'say("started", at_ns=1); say("first", at_ns=2); say("done", blocks=blocks, bytes=1, at_ns=3)'
+    ),
     "stays after done": (
         'ready(); say("started", at_ns=1); say("first", at_ns=2); say("done", blocks=blocks, bytes=1, at_ns=3); '
         "sys.stdin.read(); time.sleep(600)"
@@ -61,6 +67,21 @@ if not os.fork():
         FOREVER
 while not (os.path.exists(PLACE) and open(PLACE).read()):
     time.sleep(0.01)
+"""
+
+# Has another process do the work, as launchers do: 64 MB, and 0.3 s of CPU time between the line on standard input and `done`.
+LAUNCHES = """
+if len(sys.argv) > 2 and "WORKS" not in os.environ:
+    sys.exit(subprocess.call([sys.executable, *sys.argv], env={**os.environ, "WORKS": "1"}))
+ready()
+say("started", at_ns=time.monotonic_ns())
+held = bytearray(b"x" * 64_000_000)
+until = time.process_time() + 0.3
+while time.process_time() < until:
+    pass
+say("first", at_ns=time.monotonic_ns())
+say("done", blocks=blocks, bytes=1, at_ns=time.monotonic_ns())
+sys.stdin.read()
 """
 
 # Does the work with our own client, then changes one thing in what it says.

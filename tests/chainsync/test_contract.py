@@ -22,7 +22,7 @@ from slotmark.errors import ProofError, TargetError
 
 from ..conftest import slotmark
 from .conftest import BLOCKS, schedule
-from .programs import BAD, HEAD, LIAR, escapes, liar, program
+from .programs import BAD, HEAD, LAUNCHES, LIAR, escapes, liar, program
 
 RAW = Setting("raw", 1)
 
@@ -32,6 +32,7 @@ WHY = {
     "complains without end": "printed more than 64 MiB to standard error",
     "says that more time went by": "it says that 1,000,000.000 s went by where 0.",
     "connects for longer than it lives": "it says that 1,000,000.000 s went by where",
+    "is over before done": " before ",
 }
 """Messages about some of them; the output of the last two was taken, and kept."""
 
@@ -50,6 +51,16 @@ def test_a_broken_contract_is_named_and_the_process_is_gone(
     assert WHY.get(how, "") in str(error.value)
     server.check()
     assert time.monotonic() - began < 60  # it was stopped; far above the time limit of 3 s
+
+
+def test_what_a_launcher_starts_counts_as_the_target(
+    server: ReplayServer, window: "_core.Window", floor: Program, tmp_path: Path
+) -> None:
+    launcher = program(tmp_path, "launcher", LAUNCHES)
+    job = schedule(window, floor, launcher, settings=(RAW,)).job(RAW, server)
+    ran = invoke(launcher, job, server.cpu_ns, server.check)
+    assert ran.cpu_ns >= 300_000_000
+    assert ran.peak_bytes >= 64_000_000
 
 
 def test_what_a_target_leaves_in_a_session_of_its_own_is_ended(

@@ -140,6 +140,23 @@ def test_any_command_is_a_target(small_chain: Path, tmp_path: Path) -> None:
     assert compared.returncode == 0, compared.stderr
 
 
+def test_the_memory_of_what_a_command_starts_is_its_own(small_chain: Path, tmp_path: Path) -> None:
+    out, file = tmp_path / "runs", tmp_path / "launcher.py"
+    file.write_text(
+        "import subprocess, sys, time\n"
+        "if sys.argv[1] != 'works':\n"
+        "    sys.exit(subprocess.call([sys.executable, sys.argv[0], 'works', *sys.argv[1:]]))\n"
+        "held = bytearray(b'x' * 200_000_000)\n"
+        "time.sleep(1.5)\n"
+        "sys.exit(subprocess.call(sys.argv[2:]))\n"
+    )
+    launcher = f"launcher={sys.executable} {file} {analyser(tmp_path)}"
+    made = slotmark(*arguments(small_chain, out, "--target", launcher, "--rounds", "1"))
+    assert made.returncode == 0, made.stderr
+    (peak,) = open_run(out / "launcher").table("processes")["peak_bytes"].to_pylist()
+    assert peak >= 200_000_000
+
+
 def test_reapplied_blocks_end_with_the_same_set_and_are_other_work(small_chain: Path, tmp_path: Path) -> None:
     given = (
         "--genesis",

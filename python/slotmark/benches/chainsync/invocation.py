@@ -14,16 +14,14 @@ from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.targets import Program
 from slotmark.errors import TargetError
 from slotmark.measure.process import (
+    Counters,
     children_group,
-    cpu_ns,
     how_ended,
     last_words,
     last_words_in,
     nothing_left,
-    peak_bytes,
     refuse_endless,
     running,
-    voluntary_switches,
 )
 from slotmark.numbers import fixed, mebibytes
 from slotmark.temporary import temporary_file
@@ -206,7 +204,7 @@ def _follow(
     if not isinstance(ready, Ready):
         raise lines.broken("its first record must be `ready`")
     startup_ns = time.monotonic_ns() - begin
-    switches, server_before, cpu = voluntary_switches(process.pid), server_cpu(), cpu_ns(process.pid)
+    server_before, counters = server_cpu(), Counters(process.pid)
     went = time.monotonic_ns()
     try:
         process.stdin.write(b"\n")
@@ -230,9 +228,11 @@ def _follow(
             case _:
                 raise lines.broken("`ready` came twice")
     took_ns = time.monotonic_ns() - went
-    cpu, server_after = cpu_ns(process.pid) - cpu, server_cpu()
-    switches = voluntary_switches(process.pid) - switches
-    peak = peak_bytes(process.pid)  # wait4's would be at least our own, from before the new program took over
+    used, server_after = (
+        counters.used(),
+        server_cpu(),
+    )  # wait4's peak would be at least our own, from before the new program took over
+    lines.refuse_over()
     process.stdin.close()
     usage = _reap(process, about, stderr)
     if usage is None:
@@ -252,11 +252,11 @@ def _follow(
         progress=progress,
         done=record,
         startup_ns=startup_ns,
-        cpu_ns=cpu,
-        voluntary_switches=switches,
+        cpu_ns=used.cpu_ns,
+        voluntary_switches=used.voluntary_switches,
         user_us=round(usage.ru_utime * 1e6),
         system_us=round(usage.ru_stime * 1e6),
-        peak_bytes=peak,
+        peak_bytes=used.peak_bytes,
         server_cpu_ns=None if server_before is None or server_after is None else server_after - server_before,
     )
 
@@ -355,6 +355,11 @@ class _Lines:
             self._alive()
             raise TargetError(f"{self._about}: {last_words(record.message)}")
         return record
+
+    def refuse_over(self) -> None:
+        """Raises TargetError where the process has ended though its standard input hasn't: its memory can't be read then."""
+        if self._is_over():
+            raise self.broken("it ended before its standard input did")
 
     def _is_over(self) -> bool:
         """Returns whether the process has ended; it is not waited for, since waiting gives what it used."""

@@ -200,10 +200,7 @@ class ReplayServer:
 
     def peak_bytes(self) -> int | None:
         """Its largest resident set so far; None where it has just ended."""
-        try:
-            return peak_bytes(self._running().pid)
-        except OSError:
-            return None
+        return peak_bytes(self._running().pid) or None
 
     @property
     def pid(self) -> int:

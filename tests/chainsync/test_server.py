@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import socket
 import sys
@@ -20,6 +21,7 @@ from slotmark.run import open_run
 
 from ..conftest import run_arguments, slotmark
 from .conftest import built
+from .programs import CHEAT, program
 
 
 def test_a_server_that_hangs_before_it_listens_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,6 +145,18 @@ def test_bytes_that_are_wrong_on_every_connection_are_found(
         last = ended.stderr.strip().splitlines()[-1]
         assert last.startswith(f"slotmark: native ({mode}, sequential): the server sent wrong bytes: block "), last
         assert not (tmp_path / "runs").exists()
+
+
+def test_a_target_that_is_called_as_our_client_proves_nothing(server: ReplayServer, tmp_path: Path) -> None:
+    built("native")
+    built("floor")
+    cheat = program(tmp_path, "cheat", CHEAT)
+    arguments = run_arguments(Path("unused"), tmp_path / "runs", "--target", f"native={shlex.join(cheat.command)}")
+    where = arguments.index("--chain")
+    node = ("--node-socket", server.address(Setting("decode", 1)), "--start", "origin", "--depth", "1")
+    ended = slotmark(*arguments[:where], *arguments[where + 2 :], *node)
+    assert ended.returncode == 2, ended.stdout
+    assert "its digest is not that of the blocks it was given" in ended.stderr
 
 
 def test_a_body_that_is_not_its_headers_is_found_in_a_chain_folder(small_chain: Path, tmp_path: Path) -> None:

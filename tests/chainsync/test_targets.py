@@ -165,6 +165,13 @@ def test_unknown_targets_are_refused_with_those_that_there_are() -> None:
         resolve(["mine=/nowhere/at/all"])
     with pytest.raises(TargetError, match="didn't print"):
         resolve(["mine=echo hello"])
+    with pytest.raises(TargetError, match=r"No closing quotation\. Close every quote"):
+        resolve(["mine=echo 'hello"])
+
+
+def test_no_other_program_is_the_floor() -> None:
+    with pytest.raises(TargetError, match="'floor' is slotmark's own client"):
+        resolve([f"floor={built('native').command[0]}"])
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     )
     with _server(request, schedule, server_cores) as server:
         proofs: dict[Mode, Proof] = (
-            reference_proofs(schedule, server, _reference(programs), request.modes)
+            reference_proofs(schedule, server, resolve([REFERENCE])[0], request.modes)
             if window is None
             else {mode: _proof(str(request.place.chain), window, mode) for mode in request.modes}
         )
@@ -169,10 +169,6 @@ def _server(request: Request, schedule: Schedule, cores: frozenset[int]) -> Serv
         reply_delay_us=request.reply_delay_us,
         cores=cores,
     )
-
-
-def _reference(programs: Sequence[Program]) -> Program:
-    return next((program for program in programs if program.name == REFERENCE), None) or resolve([REFERENCE])[0]
 
 
 def _proof(chain: str, window: "_core.Window", mode: Mode) -> Proof:

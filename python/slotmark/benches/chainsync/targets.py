@@ -190,7 +190,7 @@ def resolve(names: Sequence[str]) -> list[Program]:
     """The programs that ``--target`` names: built-in names, or ``NAME=COMMAND`` for anybody else's.
 
     Raises:
-        TargetError: A name is unknown, given twice, not built, or its program doesn't speak the contract.
+        TargetError: A name is unknown, given twice, not built, or our floor's; or its program doesn't speak the contract.
     """
     known = built_ins()
     programs: list[Program] = []
@@ -199,10 +199,17 @@ def resolve(names: Sequence[str]) -> list[Program]:
         if any(program.name == name for program in programs):
             raise TargetError(f"--target {name}: named twice. Name each target once.")
         if equals:
-            words = tuple(shlex.split(command))
+            try:
+                words = tuple(shlex.split(command))
+            except ValueError as error:
+                raise TargetError(f"--target '{given}': {error}. Close every quote.") from error
             if not words or not name or "/" in name or name.startswith("."):
                 raise TargetError(
                     f"--target '{given}': expected NAME='COMMAND ARGUMENTS', with a name that can be a folder's."
+                )
+            if name == FLOOR:
+                raise TargetError(
+                    f"--target '{given}': '{FLOOR}' is slotmark's own client, whose output isn't proven and which all figures are shown against. Choose another name."
                 )
         else:
             words = _built_in_command(known, name)

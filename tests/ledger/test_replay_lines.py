@@ -8,7 +8,10 @@ import pytest
 
 from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.benches.ledger.reading import read_file
-from slotmark.errors import ImportFileError
+from slotmark.compare import compare
+from slotmark.compare.explain import explain
+from slotmark.errors import ComparisonError, ImportFileError
+from slotmark.run import Run
 
 PROCESS: dict[str, Any] = {
     "record": "process",
@@ -97,3 +100,41 @@ def test_what_the_contract_does_not_allow_is_refused(
         read_file(written(tmp_path, *lines, cut=cut))
     assert why in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def _recorded(folder: Path, name: str, *ends: dict[str, Any]) -> Run:
+    """A run of processes that ended with these."""
+    files = []
+    for number, end in enumerate(ends):
+        (folder / f"{name}-{number}").mkdir(parents=True)
+        blocks = [
+            BLOCK | {"slot": 20 * place, "total_ns": 90_000 + len(name) + 1_000 * number + 7_000 * place}
+            for place in range(1, 13)
+        ]
+        files.append(written(folder / f"{name}-{number}", PROCESS, *blocks, END | {"blocks": 12} | end))
+    (run,) = import_recordings([Recording(target=name, files=files, factors={}, out=folder / name)])
+    return run
+
+
+def test_processes_that_ended_with_another_set_are_not_compared(tmp_path: Path) -> None:
+    base = _recorded(tmp_path, "base", {"digest": "ab" * 32}, {"digest": "ab" * 32})
+    for name, end, what in (
+        ("fewer", {"entries": 4, "digest": "ab" * 32}, "number of unspent outputs: 5 and 4"),
+        ("others", {"digest": "cd" * 32}, "digest of unspent outputs: abababababababab and cdcdcdcdcdcdcdcd"),
+    ):
+        wrong = _recorded(tmp_path, name, end, end | {"peak_bytes": 8})
+        refused = f"base and {name} did not end with the same {what}"
+        with pytest.raises(ComparisonError, match=refused):
+            compare([base, wrong])
+        with pytest.raises(ComparisonError, match=refused):
+            explain(base, wrong)
+    silent = _recorded(tmp_path, "silent", {"entries": None}, {"entries": None})
+    assert compare([base, silent]).candidates[0].name == "silent"
+
+
+def test_processes_of_one_target_that_end_with_other_sets_are_warned_of_and_not_compared(tmp_path: Path) -> None:
+    base = _recorded(tmp_path, "base", {"entries": 5}, {"entries": 6})
+    (warning,) = (one for one in base.manifest.warnings if one.kind == "other_ends")
+    assert "5, None; 6, None" in warning.text
+    with pytest.raises(ComparisonError, match="processes of base did not end with the same"):
+        compare([base, _recorded(tmp_path, "new", {}, {})])

@@ -10,6 +10,7 @@ from slotmark.compare.attribution import Attribution
 from slotmark.compare.clocks import with_clock_warnings
 from slotmark.compare.decision import decide
 from slotmark.compare.earlier import Source, prior_of
+from slotmark.compare.ends import refuse_other_ends
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
 from slotmark.compare.mixed import (
@@ -147,6 +148,8 @@ def _comparison(
     with ExitStack() as stack:
         analyses = analyses_of(stack, groups, filters)
         sides = analysed(sides, analyses)
+        if len(sides) > 1:
+            refuse_other_ends(entries.ends, sides, analyses)
         estimates = [
             estimator.estimate(Task(sides, analyses, wanted, how, work.begun))
             for name, estimator in ESTIMATORS.items()

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 
 from slotmark.compare.attributing import attributions
 from slotmark.compare.compare import analysed, warnings_of, with_warnings
+from slotmark.compare.ends import refuse_other_ends
 from slotmark.compare.results.explanation import Explanation
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.errors import ComparisonError
@@ -43,6 +44,7 @@ def explain(
     with ExitStack() as stack:
         analyses = analyses_of(stack, groups, filters)
         sides = analysed(sides, analyses)
+        refuse_other_ends(entries.ends, sides, analyses)
         (found,) = attributions([sides[1].name], analyses, confidence)
         warnings = warnings_of(analyses)
     ours, theirs = with_warnings(sides, warnings, [])

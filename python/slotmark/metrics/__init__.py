@@ -2,7 +2,7 @@
 
 from slotmark.metrics.analysis import Analysis, Meeting, samples, side_by_side
 from slotmark.metrics.catalogue import Better, Catalogue, Metric, Rank, benches, catalogue, register
-from slotmark.metrics.entries import Grows, Part, Turns
+from slotmark.metrics.entries import Ends, Grows, Part, Turns
 from slotmark.metrics.filters import Filter, filters_of_run, parse_filters
 from slotmark.metrics.long_samples import AllSamples, LongSamples
 from slotmark.metrics.samples import CostMatrix, Key, Samples, dense_ranks, ranks
@@ -16,6 +16,7 @@ __all__ = [
     "Catalogue",
     "Changed",
     "CostMatrix",
+    "Ends",
     "Filter",
     "Grows",
     "Key",

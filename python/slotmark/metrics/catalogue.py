@@ -20,6 +20,7 @@ from slotmark.errors import RunError, did_you_mean
 from slotmark.metrics.entries import (
     CONDITIONS,
     Clocks,
+    Ends,
     Grows,
     KeyColumn,
     MachineNoise,
@@ -195,6 +196,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         noise: How a machine's noise is known; None where it isn't.
         setup: How runs are set up; None where their workload says all of it.
         turns: Where the order of processes is kept; None where it isn't.
+        ends: What processes have in the end, which is the same where they did their work rightly; None where nothing is.
         mixed: How targets that shared one run are distinguished; None where none do.
         predicted: Where a run of simulations records what its figures rest on; None where runs are measured.
         ranking: How different targets are ranked; None where a comparison of any targets is about a release.
@@ -233,6 +235,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     grows: Grows | None = None
     ranking: Ranks | None = None
     turns: Turns | None = None
+    ends: Ends | None = None
     mixed: Mixed | None = None
     predicted: Predicted | None = None
     named_by_build: bool = False

@@ -193,6 +193,20 @@ class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     started: str
 
 
+class Ends(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table with what each process had in the end: processes that did the same work rightly have the same.
+
+    Attributes:
+        relation: Has a row per process; runs may lack it.
+        columns: Its columns, by what they hold in words; null where a process doesn't record it.
+        remedy: Measures against processes that differ.
+    """
+
+    relation: str
+    columns: dict[str, str]
+    remedy: str
+
+
 class MachineNoise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The source of a machine's noise that is known before a comparison: how much processes of one target differ there.
 

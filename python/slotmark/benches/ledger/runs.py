@@ -183,6 +183,9 @@ def warnings_of(target: str, processes: Sequence[Process], machine: MachineFacts
                     values=", ".join(hashed(value) if what == "host" else value for value in values),
                 )
             )
+    ended = list(dict.fromkeys(f"{used.entries}, {used.digest}" for used in (one.used for one in facts)))
+    if len(ended) > 1:
+        found.append(of_bench.warning("other_ends", target, sets="; ".join(ended)))
     unknown = list(dict.fromkeys(name for process in processes for name in process.unknown))
     if unknown:
         found.append(of_bench.warning("unknown_columns", target, names=", ".join(unknown)))

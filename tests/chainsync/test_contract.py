@@ -1,6 +1,7 @@
 """Programs that break the contract, and programs that lie, are distinguished from those that do the work."""
 
 import os
+import re
 import shlex
 import sys
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slotmark import _core
+from slotmark import _core, open_run
 from slotmark.benches.chainsync import targets
 from slotmark.benches.chainsync.bench import _proof
 from slotmark.benches.chainsync.invocation import invoke
@@ -20,7 +21,7 @@ from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.targets import Program
 from slotmark.errors import ProofError, TargetError
 
-from ..conftest import slotmark
+from ..conftest import run_arguments, slotmark
 from .conftest import BLOCKS, schedule
 from .programs import BAD, HEAD, LAUNCHES, LIAR, escapes, liar, program
 
@@ -177,13 +178,58 @@ def test_a_wrong_digest_fails_the_session_and_names_the_block(
         conduct(schedule(window, floor, lying, settings=(setting,)), server, proofs, lambda *_: None)  # pyright: ignore[reportArgumentType]
 
 
-def test_a_client_that_says_other_bytes_than_the_blocks_have_is_not_kept(
-    server: ReplayServer, window: "_core.Window", small_chain: Path, floor: Program, native: Program, tmp_path: Path
+CHANGES = {
+    "other bytes": ('record["bytes"] *= 2', "bytes, but the blocks have {bytes:,} bytes"),
+    "another last block": (
+        'record["hash"] = "ff" * 32',
+        "as the last, but the blocks have {bytes:,} bytes, and {last} as the last",
+    ),
+    "progress that goes back": (
+        'record["blocks"] -= 300 * (record["event"] == "progress" and record["blocks"] == 300)',
+        "its progress records count 100, 200, 0, 400, 500 blocks",
+    ),
+    "more than there are": (
+        'record["blocks"] += 1000 * (record["event"] == "progress")',
+        "its progress records count 1100, 1200, 1300, 1400, 1500 blocks, which don't ascend up to 500",
+    ),
+    "more behind the end": (
+        'print("was it right?") if record["event"] == "done" and print(json.dumps(record)) is None else None',
+        "it printed `was it right?",
+    ),
+}
+"""Changes to what a client says whose digest is right, and what is said of them."""
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_client_that_says_what_is_not_so_is_not_kept(
+    what: str,
+    server: ReplayServer,
+    window: "_core.Window",
+    small_chain: Path,
+    floor: Program,
+    native: Program,
+    tmp_path: Path,
 ) -> None:
-    """Its digest is right: the rate in MB/s was whatever it liked."""
     setting = Setting("decode", 1)
     proofs = {"decode": _proof(str(small_chain), window, "decode")}
     body = LIAR.replace("NATIVE", repr(native.command[0])).replace("FROM", "0")
-    lying = program(tmp_path, "liar", body.replace('record["digest"] = record["digest"][::-1]', 'record["bytes"] *= 2'))
-    with pytest.raises(ProofError, match=rf"it says {2 * window.bytes:,} bytes, but the blocks have"):
+    change, why = CHANGES[what]
+    lying = program(tmp_path, "liar", body.replace('record["digest"] = record["digest"][::-1]', change))
+    with pytest.raises(TargetError, match=re.escape(why.format(bytes=window.bytes, last=window.last))):
         conduct(schedule(window, floor, lying, settings=(setting,)), server, proofs, lambda *_: None)  # pyright: ignore[reportArgumentType]
+
+
+def test_the_throughput_is_of_the_bytes_that_the_floor_counted(
+    small_chain: Path, native: Program, floor: Program, tmp_path: Path
+) -> None:
+    body = LIAR.replace("NATIVE", repr(native.command[0])).replace("FROM", "0")
+    lying = program(tmp_path, "liar", body.replace('record["digest"] = record["digest"][::-1]', 'record["bytes"] *= 3'))
+    file = Path(lying.command[1])
+    file.write_text(
+        file.read_text(encoding="utf-8").replace('"raw": 10, ', '"headers": 10, "raw": 10, '), encoding="utf-8"
+    )
+    out, target = tmp_path / "runs", f"liar={shlex.join(lying.command)}"
+    made = slotmark(*run_arguments(small_chain, out, "--target", target, "--mode", "headers", "--depth", "1"))
+    assert made.returncode == 0, made.stderr
+    counted = {name: set(open_run(out / name).table("invocations")["bytes"].to_pylist()) for name in ("liar", "floor")}
+    assert counted["liar"] == counted["floor"]

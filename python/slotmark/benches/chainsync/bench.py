@@ -175,10 +175,12 @@ def _proof(chain: str, window: "_core.Window", mode: Mode) -> Proof:
     def digests(every: int) -> list[tuple[int, str, str]]:
         return _core.digests(chain, window.start, window.blocks, mode, every)
 
+    slot, _, hash = window.last.partition(".")
     return Proof(
         digests(window.blocks)[-1][1],
         lambda: [(digest, point) for _, digest, point in digests(1)],
         "our own decoder",
+        (int(slot), hash),
         None if mode == "headers" else window.bytes,
     )
 

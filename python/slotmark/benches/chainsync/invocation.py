@@ -6,6 +6,7 @@ import selectors
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import IO, Annotated
 
 import msgspec
@@ -240,8 +241,14 @@ def _follow(
 
     if started is None or first is None:
         raise lines.broken("`started` and `first` must come before `done`")
+    lines.refuse_more()
     at_ns = [started.at_ns, first.at_ns, *(window.at_ns for window in progress), record.at_ns]
-    if complaint := _complaint(job, record, at_ns, ((at_ns[-1] - at_ns[0], took_ns), (ready.connect_ns, startup_ns))):
+    if complaint := _complaint(
+        job,
+        [*(one.blocks for one in progress), record.blocks],
+        at_ns,
+        ((at_ns[-1] - at_ns[0], took_ns), (ready.connect_ns, startup_ns)),
+    ):
         raise lines.broken(complaint)
     if process.returncode:
         raise lines.broken(f"it {how_ended(process.returncode)} after `done`")
@@ -261,17 +268,19 @@ def _follow(
     )
 
 
-def _complaint(job: Job, done: Done, at_ns: list[int], spans: Sequence[tuple[int, int]]) -> str:
+def _complaint(job: Job, blocks: Sequence[int], at_ns: list[int], spans: Sequence[tuple[int, int]]) -> str:
     """Returns the first fault in the records of a process that ended; empty where there is none.
 
     Args:
         job: What it was to do.
-        done: Its last record.
+        blocks: How many it had in each progress record, and in its last one.
         at_ns: Its times, in order.
         spans: How long something took by its clock, and at most by ours, in ns.
     """
-    if done.blocks != job.blocks:
-        return f"it reports {done.blocks} blocks, {job.blocks} were asked for"
+    if blocks[-1] != job.blocks:
+        return f"it reports {blocks[-1]} blocks, {job.blocks} were asked for"
+    if sorted({0, *blocks[:-1]}) != [0, *blocks[:-1]] or max(blocks) > job.blocks:
+        return f"its progress records count {', '.join(map(str, blocks[:-1][:5]))} blocks, which don't ascend up to {job.blocks}"
     if sorted(at_ns) != at_ns or at_ns[0] == at_ns[-1]:
         return "its times don't ascend"
     for says, took in spans:
@@ -355,6 +364,14 @@ class _Lines:
             self._alive()
             raise TargetError(f"{self._about}: {last_words(record.message)}")
         return record
+
+    def refuse_more(self) -> None:
+        """Raises TargetError where the process, which has ended, printed anything behind `done`."""
+        os.set_blocking(self._out.fileno(), False)
+        with suppress(BlockingIOError):  # what it started may hold its standard output open
+            self._buffer += os.read(self._out.fileno(), 1 << 16)
+        if self._buffer:
+            raise self.broken(f"it printed `{bytes(self._buffer[:80]).decode(errors='replace').strip()}` after `done`")
 
     def refuse_over(self) -> None:
         """Raises TargetError where the process has ended though its standard input hasn't: its memory can't be read then."""

@@ -14,12 +14,14 @@ class Proof(msgspec.Struct, frozen=True):
         digest: Over all blocks of the window, in hex.
         trail: Yields, for each block of the window in order, the digest up to it and the block's name.
         whose: Whose digest it is, in words.
+        last: Slot and hash of the last block.
         bytes: Of all blocks together, as clients count them; None where that isn't known.
     """
 
     digest: str
     trail: Callable[[], list[tuple[str, str]]]
     whose: str
+    last: tuple[int | None, str | None]
     bytes: int | None = None
 
 

@@ -147,9 +147,8 @@ def _invocations(
 
 
 def _bytes(ran: Invocation, floor: Measured | None) -> int:
-    """Bytes received; where the library hides them, those that the floor received of the same blocks."""
-    reported = ran.done.bytes if ran.done.bytes is not None or floor is None else floor.result.done.bytes
-    return reported or 0
+    """Bytes of what was received, as the floor counted them in the same round: it is our own client, where others may say or hide what they like."""
+    return (floor.result if floor else ran).done.bytes or 0
 
 
 def _windows(mine: Sequence[Measured]) -> pa.Table:

@@ -147,10 +147,16 @@ def check_proof(
         return
     proof = proofs[setting.mode]
     if invocation.done.digest == proof.digest:
-        if None not in (proof.bytes, invocation.done.bytes) and invocation.done.bytes != proof.bytes:
+        done = invocation.done
+        said = [f"{done.bytes:,} bytes"] if None not in (proof.bytes, done.bytes) and done.bytes != proof.bytes else []
+        is_, says = proof.last, (done.slot, done.hash)
+        if any(None not in pair and pair[0] != pair[1] for pair in zip(is_, says, strict=True)):
+            said.append(f"block {says[0]}.{says[1]} as the last")
+        if said:
+            of_blocks = "" if proof.bytes is None else f"{proof.bytes:,} bytes, and "
             raise ProofError(
-                f"{program.name} ({setting}): it says {invocation.done.bytes:,} bytes, but the blocks have {proof.bytes:,}. No figure of it "
-                "can be trusted; none was kept."
+                f"{program.name} ({setting}): it says {' and '.join(said)}, but the blocks have {of_blocks}{is_[0]}.{is_[1]} as the last. "
+                "No figure of it can be trusted; none was kept."
             )
         return
     again = invoke(program, schedule.job(setting, server, progress_every=1), server.cpu_ns, server.check)
@@ -173,7 +179,7 @@ def reference_proofs(
     """
 
     def proof(setting: Setting) -> Proof:
-        digest = invoke(reference, schedule.job(setting, server, check=True), server.cpu_ns, server.check).done.digest
+        done = invoke(reference, schedule.job(setting, server, check=True), server.cpu_ns, server.check).done
 
         def trail() -> list[tuple[str, str]]:
             records = invoke(
@@ -181,7 +187,7 @@ def reference_proofs(
             ).progress
             return [(record.digest or "", f"number {record.blocks} after {schedule.start}") for record in records]
 
-        return Proof(digest or "", trail, f"what {reference.name} makes of it")
+        return Proof(done.digest or "", trail, f"what {reference.name} makes of it", (done.slot, done.hash), done.bytes)
 
     for mode in modes:
         if not reference.can(Setting(mode, 1)):

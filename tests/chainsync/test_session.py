@@ -178,6 +178,7 @@ def test_a_session_cut_short_says_so_and_leaves_nothing(whom: str, small_chain: 
         os.kill(victim, signal.SIGINT if whom == "us" else signal.SIGKILL)
         _, said = session.communicate(timeout=60)
     last = said.strip().splitlines()[-1]
+    assert "Nothing was kept" not in last  # rounds before may be
     assert session.returncode == (130 if whom == "us" else 2), said
     assert {"us": "interrupted", "server": "server was killed by signal 9", "client": "was killed by signal 9"}[
         whom
@@ -226,6 +227,19 @@ def test_a_session_that_was_cut_is_resumed_without_measuring_again(small_chain: 
     (warning,) = (one for one in run.manifest.warnings if one.kind == "resumed")
     assert f"after round {kept[-1]['number']}" in warning.text
     assert slotmark("check", run.path).returncode == 0
+
+
+def test_a_target_that_was_built_anew_is_not_the_one_that_was_cut(small_chain: Path, tmp_path: Path) -> None:
+    client = tmp_path / "client.sh"
+    client.write_text(f'#!/bin/sh\nexec {built("native").command[0]} "$@"\n', encoding="ascii")
+    client.chmod(0o755)
+    left, arguments = cut_session(small_chain, tmp_path / "runs", "--target", f"mine={client}", "--rounds", "6")
+    kept = left.read_bytes()
+    client.write_text(client.read_text(encoding="ascii").replace("exec", "sleep 0.1; exec"), encoding="ascii")
+    refused = slotmark(*arguments, "--resume")
+    assert refused.returncode == 2
+    assert f"not the session that was cut: target mine was {client} ({client} is sha256:" in refused.stderr
+    assert left.read_bytes() == kept
 
 
 def test_another_session_is_not_resumed(small_chain: Path, tmp_path: Path) -> None:

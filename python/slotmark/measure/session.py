@@ -222,7 +222,7 @@ def asked_for(
 
     Args:
         parameters: By name.
-        targets: Name and command of each.
+        targets: Name and command of each, as of :func:`slotmark.measure.content.in_words`.
         sources: Files that targets work on, by what they are.
     """
     return {

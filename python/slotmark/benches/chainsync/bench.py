@@ -12,6 +12,7 @@ from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, REFERENCE, Program, built_ins, resolve
 from slotmark.errors import ArgumentError, TargetError
 from slotmark.measure import session
+from slotmark.measure.content import in_words
 from slotmark.measure.manifest import refuse_others, write_runs
 from slotmark.measure.process import refuse_without_linux, split_cores
 from slotmark.measure.session import OnStep
@@ -75,7 +76,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         asked = session.asked_for(
             parameters,
             [
-                (one.name, " ".join([*one.command, one.description.version, one.description.commit]))
+                (one.name, f"{in_words(one.command)} {one.description.version} {one.description.commit}".strip())
                 for one in taking_part
             ],
             {"the chain's file": sources},

@@ -213,7 +213,7 @@ class ReplayServer:
         code = self._running().poll()
         if code is not None:
             raise ServerError(
-                f"the server {how_ended(code)} in the middle of the session. Nothing was kept. {self._last_words()}".strip()
+                f"the server {how_ended(code)} in the middle of the session. {self._last_words()}".strip()
             )
 
 

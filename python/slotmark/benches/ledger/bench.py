@@ -28,6 +28,7 @@ from slotmark.benches.ledger.session import Blocks, Failure, Measured, Round, Sc
 from slotmark.benches.ledger.targets import Program, commands, engines, refuse_same_names
 from slotmark.errors import ArgumentError, RunError
 from slotmark.measure import session
+from slotmark.measure.content import in_words
 from slotmark.measure.limits import Limits, limited
 from slotmark.measure.manifest import NewRun, refuse_others, write_runs, written
 from slotmark.measure.process import refuse_without_linux
@@ -100,7 +101,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     )
     asked = session.asked_for(
         request.parameters(),
-        [(program.name, " ".join(program.words)) for program in programs],
+        [(program.name, in_words(program.words)) for program in programs],
         {"the chain's file": sources.chain, "the genesis file": sources.genesis},
     ) | {"the number of blocks": f"{window.blocks:,}"}
     head = session.new_session(machine, started, asked)

@@ -24,6 +24,7 @@ from slotmark.benches.ledger.session import Blocks
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import ArgumentError, RunError, SlotmarkError
 from slotmark.measure import session
+from slotmark.measure.content import contents_of
 from slotmark.measure.session import OnStep
 from slotmark.run import Run, machine_facts, open_run
 
@@ -260,20 +261,8 @@ def _content_of_fragment(matrix: Matrix, request: Request, blocks: Blocks) -> di
 
 def _content_of_program(program: Program) -> dict[str, object]:
     """The program by its file's content, and its words, those that name a file by that file's content too."""
-    first, *words = program.words
-    return {"program": _file_digest(shutil.which(first) or first), "words": [_file_digest(word) for word in words]}
-
-
-def _file_digest(word: str) -> str:
-    """The SHA-256 of the file that a word names; of other words, the word."""
-    path = Path(word)
-    try:
-        if "\0" not in word and path.is_file():
-            with path.open("rb") as file:
-                return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-    except OSError:
-        pass  # a word that is too long to be a path, or a file that can't be read: its words are all that is known
-    return word
+    first, *words = contents_of(program.words)
+    return {"program": first, "words": words}
 
 
 def _digest(content: object) -> str:

@@ -11,10 +11,11 @@ import pyarrow as pa
 from slotmark.benches.ledger.engine import refuse_unknown_store
 from slotmark.benches.ledger.request import StoresRequest
 from slotmark.benches.ledger.scratch import scratch_below
-from slotmark.benches.ledger.store_work import OF_A_BATCH, DiskReads, Work, Worked, disk_reads, prove, work
+from slotmark.benches.ledger.store_work import OF_A_BATCH, DiskReads, Work, Worked, disk_reads, program, prove, work
 from slotmark.benches.ledger.tables import BATCHES, STORE_PROCESS
 from slotmark.errors import ArgumentError, TargetError
 from slotmark.measure import session
+from slotmark.measure.content import in_words
 from slotmark.measure.limits import Limited, Limits, limited
 from slotmark.measure.manifest import NewRun, refuse_others, write_runs
 from slotmark.measure.process import refuse_without_linux
@@ -81,7 +82,7 @@ def run(request: StoresRequest, on_remark: Callable[[str], None], on_step: OnSte
             refuse_existing(place)
     asked = session.asked_for(
         {**_parameters(request), **_workload(next(iter(works.values())))},
-        [(name, one.store) for name, one in works.items()],
+        [(name, f"{one.store} of {in_words([program()])}") for name, one in works.items()],
         {},
     )
     head = session.new_session(machine_facts(), utc_now(), asked)

@@ -268,8 +268,8 @@ def test_clients_that_can_not_be_trusted_cost_themselves_only(growing: LiveNode,
     assert rows_of(out / "native")
 
 
-def start(node: LiveNode, out: Path) -> "subprocess.Popen[str]":
-    arguments = ["chainsync", "run", "--node-socket", str(node.socket), "--target", "native", "--follow", "10m"]
+def start(node: LiveNode, out: Path, *more: str) -> "subprocess.Popen[str]":
+    arguments = ["chainsync", "run", "--node-socket", str(node.socket), "--target", "native", *more, "--follow", "10m"]
     return subprocess.Popen(
         [sys.executable, "-m", "slotmark", *arguments, "-o", str(out)],
         stdout=subprocess.PIPE,
@@ -313,6 +313,21 @@ def test_what_was_measured_before_the_end_is_kept(
     (warning,) = (one for one in run.manifest.warnings if one.kind == "cut_at_tip")
     assert "of 600 s" in warning.text
     assert slotmark("show", out / "native").returncode == 0
+
+
+def test_a_second_interrupt_while_clients_are_ended_loses_nothing(growing: LiveNode, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    stays = changed(tmp_path, "stays", "os._exit = lambda code: time.sleep(600)")
+    with start(growing, out, "--target", stays) as session:
+        wait_for_blocks(session)
+        os.kill(session.pid, signal.SIGINT)
+        time.sleep(2)  # of the 10 s that a client may take to end
+        os.kill(session.pid, signal.SIGINT)
+        _, rest = session.communicate(timeout=60)
+    assert session.returncode == 130, rest
+    assert "what was measured until now was kept" in rest
+    assert "Traceback" not in rest
+    assert rows_of(out / "native")
 
 
 def test_a_node_without_a_new_block_is_one_line(small_chain: Path, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
         runs: One per target.
         failures: Clients that failed, of which nothing was kept in that mode.
         cut: Why it ended before its time; empty where it didn't.
-        interrupted: Whether that was Ctrl-C.
+        interrupted: Whether there was a Ctrl-C, also one behind its time, while clients were ended.
     """
 
     runs: list[Run]
@@ -184,7 +184,7 @@ class _Going:
         self._starts = Counter(followers)
 
     def follow(self, duration_s: float, on_look: OnLook) -> tuple[int, int, str, bool]:
-        """Follows until the time is over: when it began and ended, why it was cut, and whether that was Ctrl-C."""
+        """Follows until the time is over: when it began and ended, why it was cut, and whether there was a Ctrl-C."""
         began_ns = time.monotonic_ns()
         cut, interrupted = "", False
         try:
@@ -198,6 +198,16 @@ class _Going:
         except KeyboardInterrupt:
             cut, interrupted = "interrupted", True
         ended_ns = time.monotonic_ns()
+        try:
+            self._let_go()
+        except (
+            KeyboardInterrupt
+        ):  # who doesn't want to wait for that keeps what was measured: clients are ended by force
+            interrupted = True
+        return began_ns, ended_ns, cut, interrupted
+
+    def _let_go(self) -> None:
+        """Waits for blocks that clients are busy with, and for the clients' ends."""
         deadline = time.monotonic() + SETTLE_S
         while (
             any(one.ended is None and len(one.decoded) < len(one.announced) for one in self.left)
@@ -210,7 +220,6 @@ class _Going:
                 one.leave()
             except TargetError as error:
                 self._fail(one, error)
-        return began_ns, ended_ns, cut, interrupted
 
     def _reach_tip(self) -> None:
         """Waits until all clients wait at the node's tip."""

@@ -33,6 +33,16 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
         (["chainsync", "run", "--chain", "nowhere", "--mode", "sideways", "-o", "x"], "--mode sideways"),
         (["chainsync", "serve", "--chain", "nowhere"], "--socket"),
         (["chainsync", "serve", "--chain", "nowhere", "--socket", "s", "--reply-delay", "soon"], "--reply-delay"),
+        (["chain", "info", "nowhere", "--start", "densest"], "--start densest: which window is densest depends on its"),
+        (["chainsync", "serve", "--chain", "c", "--socket", "s", "--start", "densest"], "depends on its length"),
+        (["chainsync", "serve", "--chain", "c", "--socket", "s", "--blocks", "7"], "--blocks: goes with --start"),
+        (
+            [
+                *("chainsync", "serve", "--chain", "c", "--socket", "s"),
+                *("--pace", "1s", "--start", "origin", "--blocks", "7"),
+            ],
+            "with --pace none is prepared",
+        ),
     ],
 )
 def test_wrong_arguments_get_one_line(arguments: list[str], said: str, command: Command, tmp_path: Path) -> None:

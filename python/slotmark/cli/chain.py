@@ -26,7 +26,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def info(
     chain: ChainFolder,
     start: Annotated[
-        str | None, typer.Option(help="Only blocks after this point: SLOT.HASH, origin, or densest.")
+        str | None, typer.Option(help="Only blocks after this point: SLOT.HASH, origin, or, with --blocks, densest.")
     ] = None,
     blocks: Annotated[int | None, typer.Option(min=1, help="Only this many blocks.")] = None,
     as_json: AsJson = False,
@@ -35,6 +35,8 @@ def info(
     from slotmark import _core
     from slotmark.cli.chain_table import print_chain
 
+    if start == "densest" and blocks is None:
+        raise ArgumentError("--start densest: which window is densest depends on its length. Give --blocks.")
     with progress("MB") as step:
         text = _core.chain_info(
             str(chain), start, blocks, lambda done, total: step(done // 10**6, total // 10**6, "reading")

@@ -137,6 +137,14 @@ def serve(request: ServeRequest) -> None:
         raise ArgumentError("give --socket PATH, --listen HOST:PORT, or both.")
     if request.roll_back_every is not None and request.pace_us is None:
         raise ArgumentError("--roll-back-every: goes with --pace, which lets the chain grow.")
+    if request.start == "densest" and request.blocks is None:
+        raise ArgumentError("--start densest: which window is densest depends on its length. Give --blocks.")
+    if request.blocks is not None and (
+        request.start is None or (request.pace_us is not None and request.start != "densest")
+    ):
+        raise ArgumentError(
+            "--blocks: goes with --start, for the blocks that are prepared; the whole chain is served, and with --pace none is prepared. Leave it out."
+        )
     words = server_command(request)
     os.execv(words[0], words)
 

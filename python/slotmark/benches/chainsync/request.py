@@ -173,7 +173,12 @@ class ServeRequest(msgspec.Struct, frozen=True, kw_only=True):
     start: Annotated[
         str | None, Option("Prepare the messages of the blocks after this point before listening.", "POINT")
     ] = None
-    blocks: Annotated[int | None, Option("The window's length.", least=1)] = None
+    blocks: Annotated[
+        int | None,
+        Option(
+            "With --start: how many blocks to prepare, all that follow by default; the whole chain is served.", least=1
+        ),
+    ] = None
     pace_us: Annotated[
         float | None,
         Option(

@@ -178,6 +178,19 @@ def test_a_wrong_digest_fails_the_session_and_names_the_block(
         conduct(schedule(window, floor, lying, settings=(setting,)), server, proofs, lambda *_: None)  # pyright: ignore[reportArgumentType]
 
 
+def test_a_wrong_digest_is_the_reason_also_where_the_search_for_its_block_fails(
+    server: ReplayServer, window: "_core.Window", small_chain: Path, floor: Program, native: Program, tmp_path: Path
+) -> None:
+    setting = Setting("decode", 1)
+    proofs = {"decode": _proof(str(small_chain), window, "decode")}
+    body = LIAR.replace("NATIVE", repr(native.command[0])).replace("FROM", "0")
+    lying = program(tmp_path, "liar", 'if args["--progress-every"] == "1": sys.exit(3)\n' + body)
+    with pytest.raises(
+        ProofError, match=r"its digest is not that of the blocks it was given: .* \(liar .* exited 3 before"
+    ):
+        conduct(schedule(window, floor, lying, settings=(setting,)), server, proofs, lambda *_: None)  # pyright: ignore[reportArgumentType]
+
+
 CHANGES = {
     "other bytes": ('record["bytes"] *= 2', "bytes, but the blocks have {bytes:,} bytes"),
     "another last block": (

@@ -159,9 +159,13 @@ def check_proof(
                 "No figure of it can be trusted; none was kept."
             )
         return
-    again = invoke(program, schedule.job(setting, server, progress_every=1), server.cpu_ns, server.check)
+    try:
+        again = invoke(program, schedule.job(setting, server, progress_every=1), server.cpu_ns, server.check)
+        where = first_difference(proof, again.progress)
+    except TargetError as error:
+        where = f"which block is the first that differs isn't known, since it failed with a progress record for each ({error})"
     raise ProofError(
-        f"{program.name} ({setting}): its digest is not that of the blocks it was given: {first_difference(proof, again.progress)}. "
+        f"{program.name} ({setting}): its digest is not that of the blocks it was given: {where}. "
         "No figure of it can be trusted; none was kept."
     )
 

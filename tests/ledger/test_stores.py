@@ -87,6 +87,9 @@ def test_a_run_has_every_batch_and_what_the_process_used(runs: list[Run]) -> Non
         assert "our_stores" in [warning.kind for warning in one.manifest.warnings]
     assert len({one.manifest.id for one in runs}) == len(runs)
     assert {one.manifest.target.version.split(" ")[0] for one in runs} == {"hashbrown", "fjall", "LMDB"}
+    for one in runs:  # of a few ms, which the kernel's ticks of 10 ms don't see
+        (used,) = one.table("execution").select(["user_us", "system_us", "elapsed_ns"]).to_pylist()
+        assert used["user_us"] + used["system_us"] > used["elapsed_ns"] / 1e3 / 1_000
 
 
 def test_stores_are_compared_round_by_round_and_planned(runs: list[Run]) -> None:

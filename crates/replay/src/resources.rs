@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 /// Resources of a process between two moments. None where the kernel doesn't count them.
@@ -17,7 +18,7 @@ pub struct Used {
     pub minor_faults: u64,
     /// Page faults that read from storage.
     pub major_faults: u64,
-    /// CPU time in the program, in us.
+    /// CPU time in the program, in us: with that in the kernel it is exact, by itself to some 10 ms.
     pub user_us: u64,
     /// CPU time in the kernel, in us.
     pub system_us: u64,
@@ -30,7 +31,7 @@ pub struct Counters {
     written: Option<u64>,
     minor: u64,
     major: u64,
-    user_us: u64,
+    cpu_us: u64,
     system_us: u64,
 }
 
@@ -43,15 +44,16 @@ impl Counters {
     }
 
     fn now() -> Self {
-        let times = faults_and_times().unwrap_or_default();
+        let times = faults_and_system_time().unwrap_or_default();
+        let cpu = clock_gettime(ClockId::ProcessCPUTime);
         Self {
             peak_is_new: false,
             read: field("/proc/self/io", "read_bytes:"),
             written: field("/proc/self/io", "write_bytes:"),
             minor: times[0],
             major: times[1],
-            user_us: times[2],
-            system_us: times[3],
+            cpu_us: cpu.tv_sec as u64 * 1_000_000 + cpu.tv_nsec as u64 / 1_000,
+            system_us: times[2],
         }
     }
 
@@ -59,14 +61,17 @@ impl Counters {
     pub fn used(&self) -> Used {
         let now = Self::now();
         let since = |then: Option<u64>, now: Option<u64>| Some(now?.saturating_sub(then?));
+        let cpu_us = now.cpu_us.saturating_sub(self.cpu_us);
+        // The kernel gives the two parts in ticks of 10 ms, and only their sum to the microsecond.
+        let system_us = now.system_us.saturating_sub(self.system_us).min(cpu_us);
         Used {
             peak_bytes: field("/proc/self/status", "VmHWM:").map(|kilobytes| kilobytes * 1024),
             read_bytes: since(self.read, now.read),
             written_bytes: since(self.written, now.written),
             minor_faults: now.minor.saturating_sub(self.minor),
             major_faults: now.major.saturating_sub(self.major),
-            user_us: now.user_us.saturating_sub(self.user_us),
-            system_us: now.system_us.saturating_sub(self.system_us),
+            user_us: cpu_us - system_us,
+            system_us,
         }
     }
 
@@ -103,18 +108,27 @@ fn field(path: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }
 
-/// Minor faults, major faults, user and system time in us, of all threads; fields 10, 12, 14 and 15 of proc(5)'s stat.
-fn faults_and_times() -> Option<[u64; 4]> {
+/// Minor faults, major faults and system time in us, of all threads; fields 10, 12 and 15 of proc(5)'s stat.
+fn faults_and_system_time() -> Option<[u64; 3]> {
     let text = fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let number = |place: usize| fields.get(place - 3)?.parse::<u64>().ok();
     let tick_us = 1_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    Some([number(10)?, number(12)?, number(14)? * tick_us, number(15)? * tick_us])
+    Some([number(10)?, number(12)?, number(15)? * tick_us])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cpu_time_below_a_tick_of_the_kernel_is_counted() {
+        let before = Counters::begin();
+        let until = before.cpu_us + 2_000;
+        while Counters::now().cpu_us < until {}
+        let used = before.used();
+        assert!(used.user_us + used.system_us >= 2_000, "{used:?}");
+    }
 
     #[test]
     fn memory_that_was_used_shows_in_the_peak_and_in_the_faults() {

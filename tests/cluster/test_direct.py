@@ -21,6 +21,7 @@ from slotmark.benches.cluster.simulate import load_profile, simulate
 from slotmark.errors import RunError, SimulationError
 from slotmark.metrics import Analysis
 from slotmark.run import Run, RunWriter
+from tests.conftest import slotmark
 
 SMALL = ("hosts=6", "pools=6", "run.slots=600", "genesis.epoch_slots=250")
 FAULTY = (
@@ -98,6 +99,54 @@ def test_a_topology_of_a_file_goes_the_same_way(tmp_path: Path) -> None:
     file.write_text(json.dumps(TRIANGLE))
     settings = ("hosts=3", "pools=3", "run.slots=400", f'network.topology={{kind="file", path="{file}"}}')
     assert_same(*both(tmp_path, settings, threads=1))
+
+
+def test_a_run_is_of_the_content_of_its_topology_file_and_its_profile_makes_it_again(tmp_path: Path) -> None:
+    file = tmp_path / "topology.json"
+    settings = ("hosts=3", "pools=3", "run.slots=200", f'network.topology={{kind="file", path="{file}"}}')
+    texts = []
+    for latency in (5.0, 50.0):
+        nodes = [{**node, "producers": dict.fromkeys(node["producers"], latency)} for node in TRIANGLE["nodes"]]
+        file.write_text(json.dumps({"nodes": nodes}))
+        texts.append(load_profile("value-only-10.5", settings))
+    file.unlink()
+    near, far = (simulate_direct(text, 1, tmp_path / name, quietly)[0] for text, name in zip(texts, "ab", strict=True))
+    assert near.manifest.id != far.manifest.id
+    again, _ = simulate_direct(texts[0], 1, tmp_path / "c", quietly)
+    assert again.manifest.id == near.manifest.id
+    assert not near.table("truth").equals(far.table("truth"))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"producers": {"b": -1.0}}, "expected a one-way latency from 0 to"),
+        ({"producers": {"a": 1.0}}, "a producer of its own"),
+        ({"name": "b"}, "two nodes have one name"),
+        ({"nodeId": 7}, "numbered from 0"),
+    ],
+)
+def test_a_topology_file_that_makes_no_sense_is_named(change: dict[str, Any], said: str, tmp_path: Path) -> None:
+    file = tmp_path / 'a "quoted" name.json'
+    nodes = [{"nodeId": 0, "name": "a", "producers": {"b": 1.0}}, {"nodeId": 1, "name": "b", "producers": {"a": 1.0}}]
+    file.write_text(json.dumps({"nodes": [{**nodes[0], **change}, nodes[1]]}))
+    done = slotmark(
+        "simulate",
+        "value-only-5",
+        "--set",
+        "hosts=2",
+        "--set",
+        "pools=2",
+        "--topology",
+        file,
+        "--direct",
+        "-o",
+        tmp_path / "run",
+    )
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert said in line
+    assert str(file) in line
 
 
 def test_every_metric_is_the_same_either_way(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ pub use error::SimulationError;
 pub use event::{Block, Context, Event};
 pub use logs::{LogFiles, LogWriter};
 pub use profile::{
-    Budget, Budgets, Component, Fault, Forging, Genesis, Network, Peer, Profile, Published, Reach, RegionRtt, Resources, Run, Stage,
+    Budget, Budgets, Component, Fault, Forging, Genesis, Network, Node, Peer, Profile, Published, Reach, RegionRtt, Resources, Run, Stage,
     Target, Tcp, TopologyRule, Workload, reach,
 };
 pub use propagation::{METRICS, Propagation, Row, propagation};

@@ -201,10 +201,33 @@ pub enum TopologyRule {
         edges: Vec<(u32, u32)>,
     },
     /// A JSON file with `nodes: [{nodeId, name, clusterName, producers: {name: one-way latency in ms}}]`; its latencies replace the region's.
+    /// A profile that was read has [`Self::Nodes`] in its place.
     File {
         /// The file.
         path: String,
     },
+    /// The nodes of such a file.
+    Nodes {
+        /// The file that they were read from.
+        file: String,
+        /// The nodes.
+        nodes: Vec<Node>,
+    },
+}
+
+/// A node of a topology file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Node {
+    /// Its number, from 0 on.
+    pub node_id: u32,
+    /// The name by which others name it.
+    pub name: String,
+    /// Its region.
+    #[serde(default)]
+    pub cluster_name: String,
+    /// One-way latencies in ms to the nodes that it follows, by their names.
+    pub producers: BTreeMap<String, f64>,
 }
 
 /// The round trip between two regions, or inside one.

@@ -1,12 +1,12 @@
 //! Hosts and links: who follows whom, and how far apart they are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
 use crate::draws::{Draws, Purpose};
 use crate::error::SimulationError;
-use crate::profile::{Network, Profile, TopologyRule};
+use crate::profile::{Network, Node, Profile, TopologyRule};
 
 /// A host of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,26 +40,19 @@ pub struct Topology {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct FileNode {
-    node_id: u32,
-    name: String,
-    #[serde(default)]
-    cluster_name: String,
-    producers: std::collections::BTreeMap<String, f64>,
+struct File {
+    nodes: Vec<Node>,
 }
 
-#[derive(Deserialize)]
-struct File {
-    nodes: Vec<FileNode>,
-}
+/// The largest latency that a topology file may have, in ms.
+const MOST_MS: f64 = 60_000.0;
 
 impl Topology {
     /// The topology of a profile; what is random in it comes from the seed.
     pub fn of(profile: &Profile, seed: u64) -> Result<Self, SimulationError> {
         let network = &profile.network;
-        if let TopologyRule::File { path } = &network.topology {
-            return Self::from_file(path, network);
+        if let TopologyRule::Nodes { file, nodes } = &network.topology {
+            return Self::from_nodes(file, nodes, network);
         }
         let regions = &network.regions;
         let hosts: Vec<Host> = (0..network.hosts)
@@ -76,7 +69,7 @@ impl Topology {
             }
             TopologyRule::RandomRegular { degree } => random_regular(network.hosts, *degree, &draws)?,
             TopologyRule::Edges { edges } => edges.iter().copied().collect(),
-            TopologyRule::File { .. } => BTreeSet::new(),
+            TopologyRule::File { .. } | TopologyRule::Nodes { .. } => BTreeSet::new(),
         };
         let pairs = without_edges_followed(network, pairs)?;
         let mut links = Vec::with_capacity(pairs.len());
@@ -103,39 +96,64 @@ impl Topology {
         Ok(Self { hosts, links })
     }
 
-    fn from_file(path: &str, network: &Network) -> Result<Self, SimulationError> {
-        let expected = network.hosts;
-        let wanted = r#"expected JSON like {"nodes":[{"nodeId":0,"name":"node-0","producers":{"node-1":45.1}}]}, one-way latencies in ms"#;
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| SimulationError::topology(path, format!("can't be read ({error}); {wanted}.")))?;
-        let mut file: File =
-            serde_json::from_str(&text).map_err(|error| SimulationError::topology(path, format!("{error}; {wanted}; mend it there.")))?;
-        file.nodes.sort_by_key(|node| node.node_id);
-        if file.nodes.len() != expected as usize || file.nodes.iter().enumerate().any(|(n, node)| node.node_id as usize != n) {
+    /// The topology that nodes of a file make; errors name the file.
+    fn from_nodes(file: &str, nodes: &[Node], network: &Network) -> Result<Self, SimulationError> {
+        if nodes.len() != network.hosts as usize {
             let message = format!(
-                "{} nodes: expected network.hosts = {expected} of them, numbered from 0; set hosts and pools to fit.",
-                file.nodes.len()
+                "{} nodes: expected network.hosts = {} of them, numbered from 0; set hosts and pools to fit.",
+                nodes.len(),
+                network.hosts
             );
-            return Err(SimulationError::topology(path, message));
+            return Err(SimulationError::topology(file, message));
         }
+        let numbers: BTreeMap<&str, u32> = nodes.iter().map(|node| (node.name.as_str(), node.node_id)).collect();
         let mut links = Vec::new();
-        for node in &file.nodes {
-            for (producer, one_way_ms) in &node.producers {
-                let Some(producer) = file.nodes.iter().find(|other| other.name == *producer) else {
-                    let message = format!("node {} has a producer {producer}, which is no node; add it or take it out.", node.name);
-                    return Err(SimulationError::topology(path, message));
+        for node in nodes {
+            for (name, one_way_ms) in &node.producers {
+                let Some(producer) = numbers.get(name.as_str()).copied() else {
+                    let message = format!("node {} has a producer {name}, which is no node; add it or take it out.", node.name);
+                    return Err(SimulationError::topology(file, message));
                 };
-                let latency_ns = (one_way_ms.max(0.0) * 1e6 + 0.5) as u64;
-                if network.is_edge(producer.node_id) {
-                    return Err(followed(network, path, node.node_id, producer.node_id));
+                if producer == node.node_id {
+                    let message = format!("node {name} is a producer of its own; take it out.");
+                    return Err(SimulationError::topology(file, message));
                 }
-                links.push(Link { producer: producer.node_id, follower: node.node_id, latency_ns });
+                if !(0.0..=MOST_MS).contains(one_way_ms) {
+                    let message = format!(
+                        "{one_way_ms} ms from {name} to {}: expected a one-way latency from 0 to {MOST_MS} ms; correct it.",
+                        node.name
+                    );
+                    return Err(SimulationError::topology(file, message));
+                }
+                if network.is_edge(producer) {
+                    return Err(followed(network, file, node.node_id, producer));
+                }
+                links.push(Link { producer, follower: node.node_id, latency_ns: (one_way_ms * 1e6 + 0.5) as u64 });
             }
         }
         links.sort_by_key(|link| (link.follower, link.producer));
-        let host = |node: &FileNode| Host { name: format!("node-{}", node.node_id), region: node.cluster_name.clone(), clock_ahead_ns: 0 };
-        Ok(Self { hosts: file.nodes.iter().map(host).collect(), links })
+        let host = |node: &Node| Host { name: format!("node-{}", node.node_id), region: node.cluster_name.clone(), clock_ahead_ns: 0 };
+        Ok(Self { hosts: nodes.iter().map(host).collect(), links })
     }
+}
+
+/// The nodes of a topology file, by number.
+pub(crate) fn read_nodes(path: &str) -> Result<TopologyRule, SimulationError> {
+    let wanted = r#"expected JSON like {"nodes":[{"nodeId":0,"name":"node-0","producers":{"node-1":45.1}}]}, one-way latencies in ms"#;
+    let text =
+        std::fs::read_to_string(path).map_err(|error| SimulationError::topology(path, format!("can't be read ({error}); {wanted}.")))?;
+    let File { mut nodes } =
+        serde_json::from_str(&text).map_err(|error| SimulationError::topology(path, format!("{error}; {wanted}; mend it there.")))?;
+    nodes.sort_by_key(|node| node.node_id);
+    if nodes.iter().zip(0..).any(|(node, number)| node.node_id != number) {
+        let message = format!("{} nodes: expected them to be numbered from 0, each once; correct nodeId.", nodes.len());
+        return Err(SimulationError::topology(path, message));
+    }
+    let names: BTreeSet<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    if names.len() < nodes.len() {
+        return Err(SimulationError::topology(path, "two nodes have one name: expected a name each; rename one."));
+    }
+    Ok(TopologyRule::Nodes { file: path.to_owned(), nodes })
 }
 
 /// The pairs of a rule but for those in which a host follows an edge host. Pairs that a profile lists are all meant: there one is an error.

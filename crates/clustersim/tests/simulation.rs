@@ -365,7 +365,8 @@ fn a_cut_of_no_link_and_a_topology_that_cannot_be_read_are_refused() {
         r#"fault=[{kind="link-cut", between=[0, 2], from=1, until=2}]"#,
     ]);
     assert!(cut.contains("between hosts 0 and 2"), "{cut}");
-    let missing = refused(&[r#"network.topology={kind="file", path="no-such.json"}"#]);
+    let setting = r#"network.topology={kind="file", path="no-such.json"}"#.to_string();
+    let missing = Profile::from_layers(&[&value_only(&[]).to_toml()], &[setting]).unwrap_err().to_string();
     assert!(missing.contains("no-such.json") && missing.contains("nodeId"), "{missing}");
 }
 

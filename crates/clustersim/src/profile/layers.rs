@@ -3,12 +3,14 @@
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::Profile;
 use super::settings::set;
+use super::{Profile, TopologyRule};
 use crate::error::SimulationError;
+use crate::topology::read_nodes;
 
 impl Profile {
-    /// Reads a profile from its layers, the base first, and lays `settings` over them: `ledger_tick.mean=33ms`, `tps*=2`.
+    /// Reads a profile from its layers, the base first, and lays `settings` over them: `ledger_tick.mean=33ms`, `tps*=2`. A topology file
+    /// that it names is read too: the profile is all that a simulation depends on but the seed.
     pub fn from_layers(layers: &[&str], settings: &[String]) -> Result<Self, SimulationError> {
         let mut merged = Table::new();
         let mut name = String::from("(unnamed)");
@@ -26,10 +28,13 @@ impl Profile {
         for setting in settings {
             set(&mut merged, setting).map_err(|message| SimulationError::profile(&name, message))?;
         }
-        let profile = Self::deserialize(Value::Table(merged)).map_err(|error| {
+        let mut profile = Self::deserialize(Value::Table(merged)).map_err(|error| {
             let message = error.to_string().trim().replace('\n', " ");
             SimulationError::profile(&name, format!("{message}; docs/simulator.md has the table of parameters."))
         })?;
+        if let TopologyRule::File { path } = &profile.network.topology {
+            profile.network.topology = read_nodes(path)?;
+        }
         profile.check()?;
         Ok(profile)
     }

@@ -1,5 +1,6 @@
 """Requests to commands on simulated clusters and on logs: the options of `slotmark ingest`, `simulate`, `predict`, `forecast` and `cluster create`."""
 
+import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -180,7 +181,7 @@ class Simulations(Shareable, frozen=True, kw_only=True):
                 raise ArgumentError("--slots and --set run.slots both set the number of slots: leave one out.")
             changes.append(f"run.slots={self.slots}")
         if self.topology is not None:
-            changes.append(f'network.topology={{kind="file", path="{self.topology}"}}')
+            changes.append(f'network.topology={{kind="file", path={json.dumps(str(self.topology))}}}')
         return changes
 
 

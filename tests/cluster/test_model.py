@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from slotmark import _core
+from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.model import PREDICTED, SIMULATED, Reach, differing, reach, refuse_outside
 from slotmark.benches.cluster.predict import predict_change
 from slotmark.benches.cluster.simulate import load_profile, parameters
@@ -208,3 +209,20 @@ def test_profiles_that_differ_in_what_the_model_lacks_are_predicted_with_a_warni
     assert not usual.manifest.warnings
     predicted_alone = slotmark("predict", only, "--seeds", "1").stdout
     assert "which the simulator's model doesn't have" in " ".join(predicted_alone.split())
+
+
+def test_a_slow_host_is_slow_in_all_slots_of_its_fault_and_in_no_other(tmp_path: Path) -> None:
+    first, last = 210, 390
+    stages = [
+        f"forging.{stage}={{mean='{mean}ms', sigma=0.0}}" for stage, mean in (("started", 2), ("block_context", 10))
+    ]
+    fault = f'fault=[{{kind="host-slow", host=1, from={first}, until={last}, factor=4}}]'
+    run, _ = simulate_direct(
+        load_profile("value-only-5", ["run.slots=600", "host_spread=0.0", *stages, fault]), 1, tmp_path / "run", quietly
+    )
+    rows = [row for row in run.table("truth_slots").to_pylist() if row["started_ns"] is not None]
+    assert {row["leads"] for row in rows if row["host"] == "node-1" and first <= row["slot"] < last} == {0, 1}
+    for row in rows:
+        factor = 4 if row["host"] == "node-1" and first <= row["slot"] < last else 1
+        assert row["started_ns"] - row["slot"] * 10**9 == factor * 2_000_000, row
+        assert row["block_context_ns"] - row["started_ns"] == factor * 10_000_000, row

@@ -16,7 +16,7 @@ use crate::draws::{Draws, Purpose, Sampler, threshold};
 use crate::event::{Block, Event};
 use crate::mempool::{Mempool, MempoolModel, Reply};
 use crate::profile::Profile;
-use crate::stages::Stages;
+use crate::stages::{Stages, slowed};
 use crate::tcp::{TcpModel, Window};
 use crate::topology::{Link, Topology};
 use crate::truth::{Datum, ForgingTimes, NEVER, Observation, Truth};
@@ -130,7 +130,6 @@ struct HostState {
     downs: u32,
     ahead_ns: i64,
     speed: f64,
-    slow: f64,
     tip: u32,
     /// Bodies it has.
     has: BlockSet,
@@ -158,7 +157,6 @@ impl HostState {
             downs: 0,
             ahead_ns,
             speed,
-            slow: 1.0,
             tip: 0,
             has: BlockSet(vec![1]),
             connected: BlockSet(vec![1]),
@@ -275,8 +273,8 @@ impl<'p> Engine<'p> {
         }
         for (n, fault) in profile.fault.iter().enumerate() {
             if let Some((from, until)) = fault.slots() {
-                engine.at(from * slot_ns, Happening::FaultStarts { fault: n as u32 });
-                engine.at(until * slot_ns, Happening::FaultEnds { fault: n as u32 });
+                engine.at(from.saturating_mul(slot_ns), Happening::FaultStarts { fault: n as u32 });
+                engine.at(until.saturating_mul(slot_ns), Happening::FaultEnds { fault: n as u32 });
             }
         }
         engine
@@ -322,9 +320,13 @@ impl<'p> Engine<'p> {
 
     /// A stage of a host, as slow as the host is.
     fn stage_now(&self, stage: impl Fn(&Stages) -> &Sampler, purpose: Purpose, host: usize, key: u64) -> u64 {
+        self.stage_at(self.now_ns, stage, purpose, host, key)
+    }
+
+    /// A stage of a host, as slow as the host is at a time.
+    fn stage_at(&self, at_ns: u64, stage: impl Fn(&Stages) -> &Sampler, purpose: Purpose, host: usize, key: u64) -> u64 {
         let drawn = stage(self.stages).at(self.draws.bits(purpose, host as u64, key));
-        let factor = self.hosts[host].speed * self.hosts[host].slow;
-        if factor == 1.0 { drawn } else { (drawn as f64 * factor) as u64 }
+        slowed(drawn, self.hosts[host].speed * self.profile.slowness(host as u32, at_ns))
     }
 
     fn record(&mut self, host: usize, at_ns: u64, event: Event) {

@@ -12,7 +12,7 @@ use crate::mempool::Reply;
 use crate::profile::Profile;
 use crate::quantity::Span;
 use crate::sink::HostSink;
-use crate::stages::Stages;
+use crate::stages::{Stages, slowed};
 use crate::truth::{OpenSlots, ResourceSample};
 
 /// Before the first transaction of a reply is in the mempool.
@@ -176,7 +176,8 @@ impl<S: HostSink> Teller<'_, '_, S> {
             ];
             let mut at_ns = starts;
             for (sampler, routine) in checks {
-                at_ns += sampler.at(stream.bits()) as i64;
+                let slowness = narration.profile.slowness(host, at_ns.saturating_sub(self.narrator.ahead_ns).max(0) as u64);
+                at_ns += slowed(sampler.at(stream.bits()), slowness) as i64;
                 add(at_ns, routine);
             }
         }

@@ -475,6 +475,16 @@ impl Profile {
             .any(|fault| matches!(fault, Fault::HostDown { host: down, from, until } if *down == host && (*from..*until).contains(&slot)))
     }
 
+    /// Returns by what factor the stages of a host take longer at a true time.
+    pub(crate) fn slowness(&self, host: u32, at_ns: u64) -> f64 {
+        let slot = at_ns / self.genesis.slot_length.0;
+        let factor = |fault: &Fault| match fault {
+            Fault::HostSlow { host: slow, from, until, factor } if *slow == host && (*from..*until).contains(&slot) => *factor,
+            _ => 1.0,
+        };
+        self.fault.iter().map(factor).product()
+    }
+
     /// By how many ns a host's clock is ahead.
     pub(crate) fn clock_ahead_ns(&self, host: u32) -> i64 {
         let ahead = |fault: &Fault| match fault {

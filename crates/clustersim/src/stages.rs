@@ -3,6 +3,14 @@
 use crate::draws::Sampler;
 use crate::profile::{Profile, Stage};
 
+/// No stage takes longer: two years, so that sums of times have room.
+const LONGEST_NS: u64 = 1 << 56;
+
+/// A duration in ns, times a factor.
+pub(crate) fn slowed(drawn: u64, factor: f64) -> u64 {
+    if factor == 1.0 { drawn } else { ((drawn as f64 * factor) as u64).min(LONGEST_NS) }
+}
+
 /// Makes a sampler for each stage of a profile, by its place there.
 macro_rules! stages {
     ($($group:ident: $($stage:ident),*;)*) => {

@@ -1,4 +1,4 @@
-//! Hosts that go down or slow, links that are cut, and what happens when they are back.
+//! Hosts that go down, links that are cut, and what happens when they are back.
 
 use super::{Engine, Happening, LinkState};
 use crate::profile::Fault;
@@ -26,10 +26,6 @@ impl Engine<'_> {
                     self.cut(link, starts);
                 }
             }
-            Fault::HostSlow { host, factor, .. } => {
-                let slow = &mut self.hosts[*host as usize].slow;
-                *slow = if starts { *slow * factor } else { *slow / factor };
-            }
             Fault::LinkCut { between: (a, b), .. } => {
                 let between =
                     |link: &LinkState| (link.producer == *a && link.follower == *b) || (link.producer == *b && link.follower == *a);
@@ -45,7 +41,7 @@ impl Engine<'_> {
                     self.cut(link, starts);
                 }
             }
-            Fault::ClockSkew { .. } => {}
+            Fault::HostSlow { .. } | Fault::ClockSkew { .. } => {}
         }
     }
 

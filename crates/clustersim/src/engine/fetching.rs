@@ -3,6 +3,7 @@
 use super::{Engine, Happening};
 use crate::draws::{Purpose, threshold};
 use crate::event::Event;
+use crate::stages::slowed;
 
 /// After the rising edge of a header sent, its falling edge.
 const SEND_NS: u64 = 35_000;
@@ -158,10 +159,10 @@ impl Engine<'_> {
             self.record(producer, first_ns, Event::SendBlock { peer: follower, block: *block });
             self.observe(producer, *block, first_ns, |seen| &mut seen.sending_ns);
             let key = u64::from(link) << 32 | u64::from(*block);
-            let drawn = self.stage_now(|stages| &stages.receive, Purpose::Receive, follower as usize, key) as f64;
+            let drawn = self.stage_now(|stages| &stages.receive, Purpose::Receive, follower as usize, key);
             let (fixed, by_size) =
                 (self.profile.peer.receive.mean.0 as f64, self.profile.peer.receive_per_kb.0 as f64 * *size as f64 / 1e3);
-            let receive = if fixed > 0.0 { (drawn * (1.0 + by_size / fixed)) as u64 } else { by_size as u64 };
+            let receive = if fixed > 0.0 { slowed(drawn, 1.0 + by_size / fixed) } else { by_size as u64 };
             let jitter = self.stages.jitter.at(self.draws.bits(Purpose::BodyJitter, key, 0));
             let state = &mut self.links[link as usize];
             let there = (arrival_ns + jitter + receive).max(state.body_ns);

@@ -29,8 +29,8 @@ impl Engine<'_> {
                     continue;
                 }
                 let life = self.life_at(host as u32, slot);
-                let started_ns = starts + self.stage_now(|stages| &stages.started, Purpose::Started, host, slot);
-                let context_ns = started_ns + self.stage_now(|stages| &stages.block_context, Purpose::BlockContext, host, slot);
+                let started_ns = starts + self.stage_at(starts, |stages| &stages.started, Purpose::Started, host, slot);
+                let context_ns = started_ns + self.stage_at(started_ns, |stages| &stages.block_context, Purpose::BlockContext, host, slot);
                 self.journals[host].led.push(slot);
                 self.record(host, started_ns, Event::StartLeadershipCheck { slot });
                 self.at(context_ns, Happening::Forge { host: host as u32, life, slot, started_ns });

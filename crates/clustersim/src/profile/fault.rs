@@ -54,14 +54,13 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The slots in which it begins and ends; `None` for one that lasts for the whole run.
+    /// The slots in which hosts or links change when it begins and ends; `None` for one at whose ends none does.
     pub(crate) fn slots(&self) -> Option<(u64, u64)> {
         match self {
-            Self::HostDown { from, until, .. }
-            | Self::HostSlow { from, until, .. }
-            | Self::LinkCut { from, until, .. }
-            | Self::Partition { from, until, .. } => Some((*from, *until)),
-            Self::ClockSkew { .. } => None,
+            Self::HostDown { from, until, .. } | Self::LinkCut { from, until, .. } | Self::Partition { from, until, .. } => {
+                Some((*from, *until))
+            }
+            Self::HostSlow { .. } | Self::ClockSkew { .. } => None,
         }
     }
 }

@@ -49,6 +49,7 @@ CHANGED = {
     "network.stake": "[8,7,6,5,4,3,2,1]",
     "network.regions": '["us-east-1", "eu-central-1", "ap-southeast-2"]',
     "workload.tx_count": "9000",
+    "workload.block_size": "60kB",
     "peer.concurrency": "1",
     "peer.max_range": "1",
     "peer.vrf_tie_slots": "0",
@@ -130,7 +131,7 @@ def test_every_parameter_changes_what_the_model_says_that_it_does_and_the_others
             more = [f"network.rtt[{next_place}].between={json.dumps(value)}"]
         other = load_profile(PROFILE, [*EVENTFUL, setting, *more])
         moves = predicted(other) != before
-        if moves != (kind is Reach.blocks) and name != "workload.tx_size":
+        if moves != (kind is Reach.blocks):
             wrong.append(f"{setting}: {'moves' if moves else 'moves no'} block and is listed as {kind.value}")
         if kind is Reach.logs and logged(other) == logs_before:
             wrong.append(f"{setting}: changes no log and is listed as {kind.value}")
@@ -160,7 +161,6 @@ def test_a_parameter_that_nothing_lists_is_not_in_the_model() -> None:
         "dreps=5",
         "payload=1kB",
         "workload.inputs=9",
-        "tx_size=1112B",
         'script="Loop"',
     ],
 )
@@ -170,7 +170,7 @@ def test_what_the_model_lacks_is_refused_in_a_line_that_names_what_it_has(settin
     (line,) = done.stderr.splitlines()
     assert setting.partition("=")[0] in line
     assert "In the model are" in line
-    assert "workload (tps, tx_count, block_size" in line
+    assert "workload (tps, tx_count, tx_size, block_size" in line
     assert done.stdout == ""
 
 
@@ -209,6 +209,15 @@ def test_profiles_that_differ_in_what_the_model_lacks_are_predicted_with_a_warni
     assert not usual.manifest.warnings
     predicted_alone = slotmark("predict", only, "--seeds", "1").stdout
     assert "which the simulator's model doesn't have" in " ".join(predicted_alone.split())
+
+
+def test_a_load_goes_by_the_size_of_transactions_wherever_that_is_set() -> None:
+    settings = ("load=4448B/s", "tx_size=1112B")
+    found = {
+        parameters(tomllib.loads(load_profile("value-only-5", order)))["workload.tps"]
+        for order in (settings, settings[::-1])
+    }
+    assert found == {4.0}
 
 
 def test_a_slow_host_is_slow_in_all_slots_of_its_fault_and_in_no_other(tmp_path: Path) -> None:

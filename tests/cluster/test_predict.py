@@ -401,3 +401,9 @@ def test_the_models_own_error_stands_below_a_sweep_also_of_the_centile_that_was_
     )
     assert "model error" not in derived[0].manifest.parameters
     assert "model's error" not in markdown(comparison_document(compare(derived)))
+
+
+def test_larger_transactions_take_as_many_fewer(tmp_path: Path) -> None:
+    _, larger = predict_change("value-only-5", ["run.slots=200", "tx_size=1112B"], [1], tmp_path, quietly)
+    moved = dict(one.split("=") for one in larger.manifest.parameters["moved along"])
+    assert moved["workload.tps"] == "3.86207"  # 14 for 29

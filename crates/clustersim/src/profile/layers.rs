@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::settings::set;
+use super::settings::{is_load, set};
 use super::{Profile, TopologyRule};
 use crate::error::SimulationError;
 use crate::topology::read_nodes;
@@ -25,7 +25,9 @@ impl Profile {
             lay_over(&mut merged, layer);
         }
         merged.remove("extends");
-        for setting in settings {
+        // A load follows from the size of transactions: it is set last.
+        let (loads, others): (Vec<&String>, Vec<&String>) = settings.iter().partition(|setting| is_load(setting));
+        for setting in others.into_iter().chain(loads) {
             set(&mut merged, setting).map_err(|message| SimulationError::profile(&name, message))?;
         }
         let mut profile = Self::deserialize(Value::Table(merged)).map_err(|error| {

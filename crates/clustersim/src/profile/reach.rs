@@ -43,8 +43,7 @@ const REACHES: &[(&str, Reach)] = &[
     ("workload.name", Reach::Name),
     ("workload.tps", Reach::Blocks),
     ("workload.tx_count", Reach::Blocks),
-    // How many transactions a block of one size holds: no stage depends on it.
-    ("workload.tx_size", Reach::Logs),
+    ("workload.tx_size", Reach::Blocks),
     ("workload.block_size", Reach::Blocks),
     ("workload.mempool_blocks", Reach::Blocks),
     ("workload.refill_tps", Reach::Blocks),

@@ -8,11 +8,19 @@ use toml::{Table, Value};
 
 use crate::quantity::{Bytes, Load, Quantity};
 
+/// Keys that are other words for `workload.tps`, by the bytes of transactions.
+const OFFERED: [&str; 2] = ["load", "workload.load"];
+
 /// A change of a value.
 enum Change<'s> {
     /// To a value, and as it was written.
     To(Value, &'s str),
     Times(f64),
+}
+
+/// Returns whether a setting is of the load.
+pub(super) fn is_load(setting: &str) -> bool {
+    setting.split_once('=').is_some_and(|(key, _)| OFFERED.contains(&key.trim().trim_end_matches('*').trim_end()))
 }
 
 /// Lays one setting over a profile.
@@ -28,7 +36,7 @@ pub(super) fn set(table: &mut Table, setting: &str) -> Result<(), String> {
             _ => return Err(format!("`{setting}`: `{text}` is no factor; write a number, as in ledger_tick.mean*=2.")),
         },
     };
-    if matches!(key, "load" | "workload.load") {
+    if OFFERED.contains(&key) {
         return offer(table, &change, key);
     }
     let Some((list, rest)) = key.split_once('[') else {

@@ -220,6 +220,33 @@ def test_a_load_goes_by_the_size_of_transactions_wherever_that_is_set() -> None:
     assert found == {4.0}
 
 
+@pytest.mark.parametrize(
+    ("setting", "named"),
+    [
+        ("ledger_tick.sigma=nan", "forging.ledger_tick.sigma = NaN"),
+        ("ledger_tick.sigma=-1.0", "forging.ledger_tick.sigma = -1"),
+        ("peer.adopt.sigma=1000.0", "peer.adopt.sigma = 1000"),
+        ("host_spread=nan", "peer.host_spread = NaN"),
+        ("peer.adopt.mean=4000000h", "peer.adopt.mean"),
+        ("rtt[0].mean=2h", "network.rtt = 7200s"),
+        ("epoch_boundary=2h", "forging.epoch_boundary = 7200s"),
+        ("idle_half_life_rtos=-1.0", "tcp.idle_half_life_rtos = -1"),
+        ("tcp.growth=inf", "tcp.growth"),
+        ("max_window=5kB", "tcp.max_window = 5kB"),
+        ("initial_window=9223372036854775807", "tcp.max_window"),
+        ("gc_percent=nan", "resources.gc_percent = NaN"),
+        ("resources.alloc=2000GB", "resources.alloc = 2000GB"),
+        ('fault=[{kind="host-slow", host=1, from=1, until=2, factor=1e300}]', "times as slow"),
+    ],
+)
+def test_a_value_that_no_cluster_has_is_refused_in_a_line(setting: str, named: str) -> None:
+    with pytest.raises(SimulationError) as refused:
+        load_profile("value-only-5", [setting])
+    assert named in str(refused.value)
+    assert "expected" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
 def test_a_slow_host_is_slow_in_all_slots_of_its_fault_and_in_no_other(tmp_path: Path) -> None:
     first, last = 210, 390
     stages = [

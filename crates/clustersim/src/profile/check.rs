@@ -2,6 +2,21 @@
 
 use super::{Fault, PROTOCOL_VERSIONS, Profile};
 use crate::error::SimulationError;
+use crate::quantity::{Bytes, Span};
+
+/// The longest mean of a stage, and the longest other duration.
+const LONGEST: Span = Span(3_600_000_000_000);
+/// The largest standard deviation of a duration's logarithm.
+const MOST_SIGMA: f64 = 10.0;
+/// The most percent of a core, collections per second, and times that a host is slow.
+const MOST_USED: f64 = 1e6;
+/// The most bytes of memory, and per second.
+const MOST_BYTES: Bytes = Bytes(1_000_000_000_000);
+
+/// Checks that a duration is none beyond what a cluster may have.
+fn within(name: &str, duration: Span) -> Result<(), String> {
+    if duration > LONGEST { Err(format!("{name} = {duration}: expected {LONGEST} at most.")) } else { Ok(()) }
+}
 
 impl Profile {
     /// Checks that it can be simulated.
@@ -10,6 +25,8 @@ impl Profile {
             .check_network()
             .and_then(|()| self.check_time())
             .and_then(|()| self.check_transport())
+            .and_then(|()| self.check_durations())
+            .and_then(|()| self.check_resources())
             .and_then(|()| self.check_workload())
             .and_then(|()| self.fault.iter().try_for_each(|fault| self.check_fault(fault)));
         found.map_err(|message| SimulationError::profile(&self.name, message))
@@ -80,8 +97,14 @@ impl Profile {
 
     /// Checks TCP, what is fetched by it, and missed slots.
     fn check_transport(&self) -> Result<(), String> {
-        if self.tcp.segment.0 == 0 || self.tcp.initial_window == 0 || self.tcp.growth.is_nan() || self.tcp.growth < 1.0 {
+        if self.tcp.segment.0 == 0 || self.tcp.initial_window == 0 || !(1.0..f64::INFINITY).contains(&self.tcp.growth) {
             return Err("tcp.segment and tcp.initial_window: expected more than 0; tcp.growth: 1 or more.".into());
+        }
+        if self.tcp.max_window.0 < self.tcp.segment.0.saturating_mul(self.tcp.initial_window) {
+            return Err(format!("tcp.max_window = {}: expected tcp.initial_window segments of tcp.segment, or more.", self.tcp.max_window));
+        }
+        if !(0.0..f64::INFINITY).contains(&self.tcp.idle_half_life_rtos) {
+            return Err(format!("tcp.idle_half_life_rtos = {}: expected 0 or more.", self.tcp.idle_half_life_rtos));
         }
         if !(0.0..=1.0).contains(&self.tcp.warm_share) || !(0.0..=1.0).contains(&self.forging.missed_slots) {
             return Err("tcp.warm_share and forging.missed_slots: expected a share from 0 to 1.".into());
@@ -90,6 +113,68 @@ impl Profile {
             return Err("peer.concurrency and peer.max_range: expected 1 or more.".into());
         }
         Ok(())
+    }
+
+    /// Checks that no duration is beyond what a cluster may have, and that spreads are such.
+    fn check_durations(&self) -> Result<(), String> {
+        let (network, tcp, forging, peer) = (&self.network, &self.tcp, &self.forging, &self.peer);
+        let stages = [
+            ("forging.started", &forging.started),
+            ("forging.block_context", &forging.block_context),
+            ("forging.ledger_state", &forging.ledger_state),
+            ("forging.ledger_view", &forging.ledger_view),
+            ("forging.leadership", &forging.leadership),
+            ("forging.ledger_tick", &forging.ledger_tick),
+            ("forging.mempool_snapshot", &forging.mempool_snapshot),
+            ("forging.forge", &forging.forge),
+            ("forging.forged_to_announced", &forging.forged_to_announced),
+            ("forging.self_adopt", &forging.self_adopt),
+            ("peer.header_notice", &peer.header_notice),
+            ("peer.notice_to_fetch", &peer.notice_to_fetch),
+            ("peer.serve", &peer.serve),
+            ("peer.receive", &peer.receive),
+            ("peer.fetched_to_announced", &peer.fetched_to_announced),
+            ("peer.adopt", &peer.adopt),
+        ];
+        for (name, stage) in stages {
+            within(&format!("{name}.mean"), stage.mean)?;
+            if !(0.0..=MOST_SIGMA).contains(&stage.sigma) {
+                return Err(format!("{name}.sigma = {}: expected 0 to {MOST_SIGMA}.", stage.sigma));
+            }
+        }
+        if !(0.0..=MOST_SIGMA).contains(&peer.host_spread) {
+            return Err(format!("peer.host_spread = {}: expected 0 to {MOST_SIGMA}.", peer.host_spread));
+        }
+        for rtt in &network.rtt {
+            within("network.rtt", rtt.mean)?;
+            within("network.rtt", rtt.spread)?;
+        }
+        within("network.jitter", network.jitter)?;
+        within("network.reconnect", network.reconnect)?;
+        within("tcp.round_pause", tcp.round_pause)?;
+        within("tcp.rto_margin", tcp.rto_margin)?;
+        within("peer.decision_interval", peer.decision_interval)?;
+        within("peer.receive_per_kb", peer.receive_per_kb)?;
+        within("forging.epoch_boundary", forging.epoch_boundary)
+    }
+
+    /// Checks what nodes use.
+    fn check_resources(&self) -> Result<(), String> {
+        let used = &self.resources;
+        let rates = [
+            ("mutator_percent", used.mutator_percent),
+            ("gc_percent", used.gc_percent),
+            ("minor_gcs", used.minor_gcs),
+            ("major_gcs", used.major_gcs),
+        ];
+        if let Some((name, rate)) = rates.into_iter().find(|(_, rate)| !(0.0..=MOST_USED).contains(rate)) {
+            return Err(format!("resources.{name} = {rate}: expected 0 to {MOST_USED}."));
+        }
+        let sizes = [("rss", used.rss), ("heap", used.heap), ("live", used.live), ("alloc", used.alloc), ("fs_writes", used.fs_writes)];
+        match sizes.into_iter().find(|(_, size)| *size > MOST_BYTES) {
+            Some((name, size)) => Err(format!("resources.{name} = {size}: expected {MOST_BYTES} at most.")),
+            None => Ok(()),
+        }
     }
 
     /// Checks transactions and blocks.
@@ -134,8 +219,8 @@ impl Profile {
         }
         let run_ms = self.genesis.slot_length.0 as f64 * self.run.slots as f64 / 1e6;
         match fault {
-            Fault::HostSlow { factor, .. } if !(factor.is_finite() && *factor > 0.0) => {
-                return Err(format!("a fault makes a host {factor} times as slow: expected a factor above 0."));
+            Fault::HostSlow { factor, .. } if !(*factor > 0.0 && *factor <= MOST_USED) => {
+                return Err(format!("a fault makes a host {factor} times as slow: expected a factor above 0, {MOST_USED} at most."));
             }
             Fault::Partition { hosts, .. } if !(0..self.network.hosts).any(|host| hosts.contains(&host) != hosts.contains(&0)) => {
                 return Err("a fault separates no hosts: expected some of the hosts, not all.".into());

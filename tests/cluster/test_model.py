@@ -247,6 +247,15 @@ def test_a_value_that_no_cluster_has_is_refused_in_a_line(setting: str, named: s
     assert "\n" not in str(refused.value)
 
 
+def test_bodies_are_not_limited_to_less_than_full_blocks_have() -> None:
+    with pytest.raises(
+        SimulationError, match=r"max_block_body_size = 5kB: expected 16\.384kB, workload\.block_size, or more"
+    ):
+        load_profile("value-only-5", ["max_block_body_size=5kB"])
+    load_profile("value-only-5", ["max_block_body_size=5kB", "block_size=5kB"])
+    load_profile("value-only-5", ["block_size=180kB"])
+
+
 def test_a_slow_host_is_slow_in_all_slots_of_its_fault_and_in_no_other(tmp_path: Path) -> None:
     first, last = 210, 390
     stages = [

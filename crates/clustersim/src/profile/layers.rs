@@ -25,12 +25,14 @@ impl Profile {
             lay_over(&mut merged, layer);
         }
         merged.remove("extends");
+        let most_bytes = |table: &Table| table.get("genesis").and_then(|genesis| genesis.get("max_block_body_size")).cloned();
+        let own = most_bytes(&merged);
         // A load follows from the size of transactions: it is set last.
         let (loads, others): (Vec<&String>, Vec<&String>) = settings.iter().partition(|setting| is_load(setting));
         for setting in others.into_iter().chain(loads) {
             set(&mut merged, setting).map_err(|message| SimulationError::profile(&name, message))?;
         }
-        let mut profile = Self::deserialize(Value::Table(merged)).map_err(|error| {
+        let mut profile = Self::deserialize(Value::Table(merged.clone())).map_err(|error| {
             let message = error.to_string().trim().replace('\n', " ");
             SimulationError::profile(&name, format!("{message}; docs/simulator.md has the table of parameters."))
         })?;
@@ -38,6 +40,12 @@ impl Profile {
             profile.network.topology = read_nodes(path)?;
         }
         profile.check()?;
+        let (most, block) = (profile.genesis.max_block_body_size, profile.workload.block_size);
+        if most_bytes(&merged) != own && most < block {
+            let message =
+                format!("genesis.max_block_body_size = {most}: expected {block}, workload.block_size, or more; set that too, or leave it.");
+            return Err(SimulationError::profile(&name, message));
+        }
         Ok(profile)
     }
 

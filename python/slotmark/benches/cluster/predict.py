@@ -445,7 +445,9 @@ def _moved(source: Source, settings: Sequence[str]) -> tuple[str, ...]:
         if any(name == key or name.endswith(f".{key}") for key in keys):
             continue
         if isinstance(was[name], str):
-            value, factor = f"{amount(was[name]) * share:.0f}B", share
+            # A full block may have more bytes than its transactions.
+            value = f"{max(amount(was[name]) * share, amount(now['workload.block_size'])):.0f}B"
+            factor = share
         else:
             factor = in_all if name == "workload.tx_count" else transactions
             value = was[name] * factor

@@ -403,6 +403,19 @@ def test_the_models_own_error_stands_below_a_sweep_also_of_the_centile_that_was_
     assert "model's error" not in markdown(comparison_document(compare(derived)))
 
 
+def test_a_sweep_of_several_entries_is_named_as_it_was_asked(tmp_path: Path) -> None:
+    runs = predict_sweep(
+        "value-only-5", parse_sweep("rtt[us-east-1].mean=10ms..20ms"), 2, ["run.slots=200"], [1], tmp_path, quietly
+    )
+    step = runs[0].manifest.parameters["sweep"]
+    assert (step["parameter"], step["own"]) == ("rtt[us-east-1].mean", "250us, 90.2ms, 200ms")
+    assert runs[0].manifest.workload["changed"] == "run.slots=200, rtt[us-east-1].mean from 10ms to 20ms"
+    (one, *_) = predict_sweep(
+        "value-only-5", parse_sweep("rtt[1].mean=10ms..20ms"), 2, [], [1], tmp_path / "one", quietly
+    )
+    assert one.manifest.parameters["sweep"]["parameter"] == "network.rtt[1].mean"
+
+
 def test_larger_transactions_take_as_many_fewer(tmp_path: Path) -> None:
     _, larger = predict_change("value-only-5", ["run.slots=200", "tx_size=1112B"], [1], tmp_path, quietly)
     moved = dict(one.split("=") for one in larger.manifest.parameters["moved along"])

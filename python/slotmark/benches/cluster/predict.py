@@ -181,20 +181,25 @@ def predict_sweep(
     """
     source = Source(profile)
     low, high = (source.values([*settings, sweep.setting(value)]) for value in (sweep.low, sweep.high))
-    parameter = next((name for name in high if high[name] != low.get(name)), None)
-    if parameter is None:
+    swept = [name for name in high if high[name] != low.get(name)]
+    if not swept:
         raise SimulationError(
             f"--sweep {sweep.setting(sweep.low)}..{sweep.written(sweep.high)}: the two ends are one value; write them further apart."
         )
-    own = source.values(settings)[parameter]
-    if own != source.values()[parameter]:
-        raise SimulationError(f"--set and --sweep both change {parameter}: leave one out.")
-    refuse_outside([parameter, *differing(source.text(), source.text(settings))], source.text(), PREDICTED)
+    was, own = source.values(), source.values(settings)
+    for name in swept:
+        if own[name] != was[name]:
+            raise SimulationError(f"--set and --sweep both change {name}: leave one out.")
+    refuse_outside([*swept, *differing(source.text(), source.text(settings))], source.text(), PREDICTED)
     warnings = tuple(outside_of_extended(profile, PREDICTED))
-    sweep = msgspec.structs.replace(sweep, whole=isinstance(high[parameter], int))
+    sweep = msgspec.structs.replace(sweep, whole=isinstance(high[swept[0]], int))
     if sweep.parameter in OFFERED:
-        own = f"{plain(source.values()[parameter] * amount(str(high['workload.tx_size'])) / 1e3)}kB/s"
         parameter = OFFERED[-1]
+        profile_has = f"{plain(was['workload.tps'] * amount(str(was['workload.tx_size'])) / 1e3)}kB/s"
+    else:
+        # What names several entries of a list, as rtt[us-east-1].mean, sweeps all of them.
+        parameter = swept[0] if len(swept) == 1 else sweep.parameter
+        profile_has = ", ".join(dict.fromkeys(str(was[name]) for name in swept))
     variants = [
         Variant(
             source=source,
@@ -205,18 +210,18 @@ def predict_sweep(
                 "unit": sweep.unit,
                 "value": value,
                 "geometric": sweep.geometric,
-                "own": str(own),
+                "own": profile_has,
             },
             warnings=warnings,
         )
         for value in sweep.values(steps)
     ]
-    swept = f"{parameter} from {sweep.written(sweep.low)} to {sweep.written(sweep.high)}"
+    ends = f"{parameter} from {sweep.written(sweep.low)} to {sweep.written(sweep.high)}"
     unchanged = Variant(
         source=source, name=UNCHANGED, settings=tuple(one for one in settings if one.startswith("run."))
     )
     return simulated(
-        variants, ", ".join([*settings, swept]), seeds, _numbered(folder), progress, unchanged, engine, noted
+        variants, ", ".join([*settings, ends]), seeds, _numbered(folder), progress, unchanged, engine, noted
     )
 
 

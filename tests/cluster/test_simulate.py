@@ -1,6 +1,7 @@
 """The simulator as its user calls it: profiles, run directories, and how near it comes to what was published."""
 
 import json
+import statistics
 import tomllib
 from pathlib import Path
 
@@ -163,3 +164,25 @@ def test_a_slower_stage_in_a_column_makes_its_prediction_later_by_as_much() -> N
 def test_a_column_without_a_stage_makes_no_profile() -> None:
     with pytest.raises(SimulationError, match="the tables lack Ledger ticking, Block size"):
         settings_of({row: 1.0 for row in ROWS if row not in ("Ledger ticking", "Block size")}, scripts=True)
+
+
+def test_a_standard_error_of_several_seeds_is_over_seeds() -> None:
+    text = load_profile("value-only-10.5", ["run.slots=2000", "epoch_slots=100", "hosts=9", "pools=9"])
+    alone = [predict(text, [seed], quietly) for seed in (1, 2, 3)]
+    together = predict(text, [1, 2, 3], quietly)
+    for place, row in enumerate(together.rows):
+        values = [one.rows[place].predicted or 0.0 for one in alone]
+        assert row.predicted == pytest.approx(statistics.mean(values))
+        assert row.standard_error == pytest.approx(statistics.stdev(values) / 3**0.5, abs=1e-12)
+
+
+def test_a_standard_error_of_one_seed_counts_the_hosts_of_a_block_as_one() -> None:
+    """Stages of the same length for all hosts and blocks differ by the fetching of each block alone, which all its hosts share."""
+    settings = ["run.slots=3000", "epoch_slots=3000", "host_spread=0.0", "first_epoch=0"]
+    of_seeds = [
+        predict(load_profile("value-only-10.5", settings), [seed], quietly).row("Fetch duration")
+        for seed in range(1, 31)
+    ]
+    between = statistics.stdev(row.predicted or 0 for row in of_seeds)
+    within = statistics.mean(row.standard_error or 0 for row in of_seeds)
+    assert within == pytest.approx(between, rel=0.4)

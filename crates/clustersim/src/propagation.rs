@@ -106,18 +106,31 @@ pub struct Propagation {
     pub rows: Vec<Row>,
 }
 
+/// A mean over values, of which several may be of one block: those count as one in its error.
 #[derive(Default)]
 struct Mean {
     count: f64,
     sum: f64,
-    squares: f64,
+    /// Number and sum of the values of the block at hand.
+    of_block: (f64, f64),
+    /// Over blocks: squares of the number of values, their products with the sums, and squares of the sums.
+    over_blocks: (f64, f64, f64),
 }
 
 impl Mean {
     fn add(&mut self, value: f64) {
         self.count += 1.0;
         self.sum += value;
-        self.squares += value * value;
+        self.of_block.0 += 1.0;
+        self.of_block.1 += value;
+    }
+
+    /// Ends the block at hand.
+    fn end_block(&mut self) {
+        let (count, sum) = std::mem::take(&mut self.of_block);
+        self.over_blocks.0 += count * count;
+        self.over_blocks.1 += count * sum;
+        self.over_blocks.2 += sum * sum;
     }
 
     fn mean(&self) -> f64 {
@@ -125,8 +138,8 @@ impl Mean {
     }
 
     fn error(&self) -> f64 {
-        let variance = (self.squares / self.count - self.mean() * self.mean()).max(0.0);
-        (variance / self.count).sqrt()
+        let (mean, (counts, products, sums)) = (self.mean(), self.over_blocks);
+        (sums - 2.0 * mean * products + mean * mean * counts).max(0.0).sqrt() / self.count
     }
 }
 
@@ -271,6 +284,7 @@ pub fn propagation(profile: &Profile, truth: &Truth) -> Propagation {
         means.add_adoption(&of);
         means.add(Metric::Battles, f64::from(at_height[&block.height] - 1));
         means.add(Metric::Size, block.size_bytes as f64);
+        means.0.iter_mut().for_each(Mean::end_block);
     }
     let (forged, accepted, chained) = (truth.blocks.len() as f64 - 1.0, means.0[Metric::Size as usize].count, chain.len() as f64);
     let rows = METRICS.iter().zip(&means.0).enumerate().map(|(place, ((_, name), mean))| {

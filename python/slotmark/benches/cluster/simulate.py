@@ -1,6 +1,7 @@
 """Simulated clusters: profiles by name or file, what they predict, and run directories like those of real nodes."""
 
 import functools
+import statistics
 import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -80,7 +81,7 @@ class RunFacts(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A row of the published tables: `predicted` and `published` in s where they are times; `standard_error` over blocks."""
+    """A row of the published tables: `predicted` and `published` in s where they are times; `standard_error` over blocks, or over seeds where it is of several."""
 
     metric: str
     predicted: float | None
@@ -248,7 +249,8 @@ def predict(profile_toml: str, seeds: Sequence[int], progress: Progress) -> Tabl
     """Returns the published tables for a profile: simulated without logs, once a seed, the rows averaged.
 
     Returns:
-        Counts are sums over the seeds; a row's standard error is that of the average, over the blocks of all seeds.
+        Counts are sums over the seeds; a row's standard error is that of the average, over seeds: each draws hosts' speeds and links
+        anew, which blocks of one seed share. Of one seed it is over its blocks.
 
     Raises:
         SimulationError: a profile that makes no sense, or no seed.
@@ -275,13 +277,12 @@ def _averaged(runs: Iterable[Tables]) -> Tables:
 
 
 def _average(rows: Sequence[Row]) -> Row:
-    values = [(row.predicted, row.standard_error) for row in rows if row.predicted is not None]
-    if not values:
-        return rows[0]
-    errors = [error for _, error in values if error is not None]
+    values = [row.predicted for row in rows if row.predicted is not None]
+    if len(values) < 2:
+        return next((row for row in rows if row.predicted is not None), rows[0])
     return Row(
         metric=rows[0].metric,
-        predicted=sum(value for value, _ in values) / len(values),
-        standard_error=sum(error**2 for error in errors) ** 0.5 / len(values),
+        predicted=sum(values) / len(values),
+        standard_error=statistics.stdev(values) / len(values) ** 0.5,
         published=rows[0].published,
     )

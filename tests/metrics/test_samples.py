@@ -185,6 +185,12 @@ def test_a_bench_may_live_in_a_folder_of_its_own(run: Run, tmp_path: Path) -> No
         parse_filters(["EpochGEq 1"], "made up")
 
 
+@pytest.mark.parametrize("argument", ["nan", "inf", "-1e400", "", "two"])
+def test_a_filter_compares_with_a_number(argument: str) -> None:
+    with pytest.raises(ArgumentError, match="SlotLEq needs a number"):
+        parse_filters([f"SlotLEq {argument}"], "cluster")
+
+
 HOSTILE = "x\" AS SELECT 1; COPY (SELECT 'a') TO 'victim.py'; CREATE VIEW \"y"
 
 

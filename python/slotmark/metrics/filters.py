@@ -1,5 +1,6 @@
 """Filters: what of a run is analysed. A bench's conditions, and named sets of them, are data: ``filters.toml`` in its folder."""
 
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
@@ -141,6 +142,9 @@ def _filter(tag: str, condition: Condition, argument: str, text: str) -> Filter:
     if not condition.argument:
         return Filter(tag)
     try:
-        return Filter(tag, float(argument))
+        number = float(argument)
     except ValueError:
-        raise ArgumentError(f"--filter '{text}': {tag} needs a number, as '{tag} 2'.") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise ArgumentError(f"--filter '{text}': {tag} needs a number, as '{tag} 2'.")
+    return Filter(tag, number)

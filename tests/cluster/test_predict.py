@@ -148,10 +148,10 @@ def test_a_load_is_transactions_by_their_bytes_and_lasts_as_long(tmp_path: Path)
     ]
     assert {step["own"] for step in steps} == {"4.448kB/s"}
     assert [run.manifest.parameters["moved along"] for run in runs] == [
-        ["workload.tx_count=1200"],
-        ["workload.tx_count=4800"],
+        ["workload.tx_count=12000"],
+        ["workload.tx_count=48000"],
     ]
-    for run, settings in zip(runs, (["tps=4", "tx_count=1200"], ["tps=16", "tx_count=4800"]), strict=True):
+    for run, settings in zip(runs, (["tps=4", "tx_count=12000"], ["tps=16", "tx_count=48000"]), strict=True):
         alike = predict_change("value-only-5", settings, [1, 2], tmp_path / settings[0], quietly)[1]
         assert alike.table("seeds").equals(run.table("seeds"))
     light, heavy = (one.mean for one in levels(compare(runs), "Fetch duration"))

@@ -16,6 +16,7 @@ import pytest
 
 from slotmark.benches.cluster.live.launching import MARK, leftovers, start_of
 from slotmark.metrics import Analysis
+from slotmark.metrics.catalogue import catalogue
 from slotmark.run import Run, check_run, open_run
 from tests.cluster.live.machine import (
     PATIENCE_S,
@@ -394,7 +395,7 @@ def test_our_own_node_takes_transactions_into_blocks(bed: Path, tmp_path: Path) 
     assert "transactions a second" in done.stderr
     run = open_run(out)
     check_run(out)
-    assert not kinds(run) & {"node_died", "node_killed", "rejected_lines", "silent_hosts", "no_workload"}
+    assert not kinds(run) & {"node_died", "node_killed", "rejected_lines", "silent_hosts", "no_workload", "load_over"}
     counted = run.manifest.observed
     submissions = run.table("submissions").to_pylist()
     assert [row["number"] for row in submissions] == list(range(counted["transactions offered"]))
@@ -423,6 +424,21 @@ def test_our_own_node_takes_transactions_into_blocks(bed: Path, tmp_path: Path) 
     centiles = sorted(name.split()[0] for row in rows for name in row["names"] if name.endswith("adoption"))
     assert centiles == ["0.50", "0.80", "0.90", "0.92", "0.94", "0.96", "0.98", "1.00"]
     assert all(row["simulated"] > 0 for row in rows)  # measured may be too little for an error
+
+
+def test_a_load_that_is_over_before_the_measurement_stops_a_decision(tmp_path: Path) -> None:
+    skip_without_programs()
+    bed, out = tmp_path / "bed", tmp_path / "live"
+    made = slotmark(
+        "cluster", "create", "value-only-5", "--hosts", str(HOSTS), "--set", "workload.tx_count=16", "-o", bed
+    )
+    assert made.returncode == 0, made.stderr
+    done = run_live(bed, out, "slotmark", "--workload", "--for", "8s")
+    assert done.returncode == 0, done.stderr
+    (over,) = [warning for warning in open_run(out).manifest.warnings if warning.kind == "load_over"]
+    assert "16 transactions (workload.tx_count), which were due in the first 2 of the 8 s" in over.text
+    assert "--set workload.tx_count=64." in over.text
+    assert over.kind in catalogue("cluster").stopping
 
 
 def test_a_workload_that_ends_ends_the_run_and_what_was_measured_is_kept(bed: Path, tmp_path: Path) -> None:

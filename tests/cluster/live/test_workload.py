@@ -7,14 +7,27 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
+import msgspec
+import pytest
+
 from slotmark.benches.cluster.bed import read_bed
+from slotmark.benches.cluster.live.request import Request
 from slotmark.benches.cluster.live.workload import Generator
+from slotmark.benches.cluster.simulate import load_profile, shipped_profiles
 from slotmark.run import open_run
 from tests.cluster.live.machine import PATIENCE_S, of_conductor, skip_without_programs, until
 from tests.cluster.live.stand_in import listen
 from tests.conftest import slotmark
+
+
+@pytest.mark.parametrize("profile", shipped_profiles())
+def test_a_shipped_profile_has_transactions_for_the_usual_time(profile: str) -> None:
+    workload = tomllib.loads(load_profile(profile))["workload"]
+    usual_s = next(field.default for field in msgspec.structs.fields(Request) if field.name == "seconds")
+    assert workload["tx_count"] >= workload["tps"] * usual_s
 
 
 def phases(logs: Path) -> list[str]:

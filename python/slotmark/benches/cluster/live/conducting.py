@@ -17,7 +17,7 @@ from slotmark.benches.cluster.live.cluster import Cluster, DiedError, Progress
 from slotmark.benches.cluster.live.elsewhere import Reach, site_of
 from slotmark.benches.cluster.live.launching import WanStatistics, in_all
 from slotmark.benches.cluster.live.memory import Memory, memory_left
-from slotmark.benches.cluster.live.part import Part, Sampled, ShortMemoryError
+from slotmark.benches.cluster.live.part import Loaded, Part, Sampled, ShortMemoryError
 from slotmark.benches.cluster.live.placing import asked, host_nodes, hosts_file, limits_of
 from slotmark.benches.cluster.live.request import Request
 from slotmark.benches.cluster.live.rundir import make_rundir
@@ -29,7 +29,7 @@ from slotmark.errors import TargetError
 from slotmark.measure.process import refuse_without_linux
 from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.filters import MEASURED
-from slotmark.numbers import fixed
+from slotmark.numbers import fixed, plain
 from slotmark.run import MachineFacts, Run
 from slotmark.run.manifest import MIXED, ROUND
 from slotmark.warnings import Warning
@@ -260,6 +260,7 @@ def _measured_here(
         tables |= loaded.tables
         observed |= loaded.outcome
         found += loaded.warnings
+        found += _load_over(loaded, min(cluster.measured_s, request.seconds), request.seconds)
     session = request.turn.session if request.turn else ""
     return MeasuredHere(
         own.machine,
@@ -274,6 +275,22 @@ def _measured_here(
         listening=cluster.places,
         versions=cluster.versions,
     )
+
+
+def _load_over(loaded: Loaded, measured_s: float, asked_s: float) -> list[Warning]:
+    """The warning that the profile's transactions were over before the measurement; none where they lasted."""
+    lasted_s = loaded.transactions / loaded.tps
+    if lasted_s >= measured_s:
+        return []
+    return [
+        catalogue("cluster").warning(
+            "load_over",
+            transactions=loaded.transactions,
+            lasted_s=fixed(lasted_s),
+            measured_s=fixed(measured_s),
+            enough=plain(math.ceil(loaded.tps * asked_s)),
+        )
+    ]
 
 
 def _of_machines(sampled: Mapping[str, Sampled]) -> dict[str, pa.Table]:

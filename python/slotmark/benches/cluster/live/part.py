@@ -140,12 +140,16 @@ class Loaded(msgspec.Struct, frozen=True):
 
     Attributes:
         broke: How it ended where it didn't write down what became of all transactions; else empty.
+        transactions: How many there were to submit.
+        tps: How many of them were due a second.
         tables: Tables of the run.
         outcome: Figures for the manifest.
         warnings: About its targets.
     """
 
     broke: str
+    transactions: int
+    tps: float
     tables: dict[str, pa.Table]
     outcome: dict[str, object]
     warnings: list[Warning]
@@ -367,7 +371,14 @@ class Part:
         if (generator := self._generator) is None:
             return None
         broke = "" if generator.is_whole else generator.last_words()
-        return Loaded(broke, generator.tables(), generator.outcome(), generator.warnings())
+        return Loaded(
+            broke,
+            generator.transactions,
+            generator.workload.tps,
+            generator.tables(),
+            generator.outcome(),
+            generator.warnings(),
+        )
 
     def stop(self, grace_s: float) -> list[str]:
         """Ends all nodes, those that don't end in time by force; gives their hosts."""

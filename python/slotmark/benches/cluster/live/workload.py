@@ -88,7 +88,7 @@ class Workload(msgspec.Struct, frozen=True):
         return tuple(words)
 
     def transactions(self, seconds: float) -> int:
-        """The number of seconds in which the transactions are due."""
+        """The number of transactions that are due in this time, or all that the profile has where those are fewer."""
         return min(self.most, math.ceil(self.tps * seconds))
 
 
@@ -150,6 +150,10 @@ class Generator:
         ahead: The folder of the node whose chain is read, and its socket's name in it.
         addresses: Where each host listens.
 
+    Attributes:
+        workload: The transactions of the bed's profile.
+        transactions: How many of them are submitted.
+
     Raises:
         TargetError: The program isn't built.
         BedError: The profile has no workload.
@@ -168,6 +172,7 @@ class Generator:
     ) -> None:
         generator = built_program("slotmark-txgen", "what submits transactions", ", or use --no-workload")
         self.workload = workload_of(bed)
+        self.transactions = self.workload.transactions(seconds)
         self._targets = {f"{addresses[host.name]}:{host.port}": host.name for host in targets(bed)}
         self._address = re.compile(rf"(?<![\d.])(?:{'|'.join(map(re.escape, self._targets))})(?!\d)")
         self._folder = folder / _FOLDER
@@ -181,7 +186,7 @@ class Generator:
             *self.workload.places(
                 {f"{addresses[host.name]}:{host.port}": host.region for host in targets(bed)},
             ),
-            *("--tps", repr(self.workload.tps), "--transactions", str(self.workload.transactions(seconds))),
+            *("--tps", repr(self.workload.tps), "--transactions", str(self.transactions)),
             *("--seed", str(seed), "--socket", socket, "--settle", str(within_s)),
             *("-o", str((self._folder / _SUBMISSIONS).resolve())),
             *("--inclusions", str((self._folder / _INCLUSIONS).resolve())),

@@ -5,6 +5,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -225,6 +226,25 @@ def test_a_signal_ends_the_run_and_keeps_what_was_measured(
     assert out == f"{tmp_path / 'live'}\n"
     assert "cut_short" in kinds(open_run(tmp_path / "live"))
     assert not of_conductor(conductor.pid)
+
+
+def test_two_clusters_at_the_same_ports_are_refused_and_so_is_a_port_that_another_program_has(
+    bed: Path, tmp_path: Path, node: Callable[..., str]
+) -> None:
+    """Our own node shares its port with others of ours: the two clusters would be connected to each other."""
+    skip_without_programs()
+    with measuring(bed, tmp_path / "first", "slotmark") as conductor:
+        second = run_live(bed, tmp_path / "second", "slotmark")
+        assert conductor.poll() is None
+        conductor.send_signal(signal.SIGINT)
+        conductor.communicate(timeout=PATIENCE_S)
+    assert second.returncode == 2
+    assert "node-0: 127.0.0.1:30000 is another live cluster's, which runs now." in second.stderr.splitlines()[-1]
+    with socket.create_server(("127.0.0.1", 30_001)):
+        third = run_live(bed, tmp_path / "third", node())
+    assert third.returncode == 2
+    assert "node-1: another program listens on 127.0.0.1:30001." in third.stderr.splitlines()[-1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "first.logs", "stand-in"]
 
 
 @pytest.mark.parametrize("on_death", ["stop", "restart", "go-on"])

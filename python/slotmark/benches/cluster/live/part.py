@@ -27,6 +27,7 @@ from slotmark.benches.cluster.live.launching import (
 from slotmark.benches.cluster.live.memory import Memory, memory_holders
 from slotmark.benches.cluster.live.nodes import Node
 from slotmark.benches.cluster.live.placing import Placed
+from slotmark.benches.cluster.live.ports import own_ports
 from slotmark.benches.cluster.live.probing import Answer, Probe
 from slotmark.benches.cluster.live.rundir import (
     MACHINE_USAGE,
@@ -198,9 +199,18 @@ class Part:
         self._stack.close()
 
     def begin(self, setup: Setup) -> None:
-        """Begins to sample, with the emulated network if there is one. ServerError where that can't be made."""
+        """Begins to sample, with the emulated network if there is one.
+
+        Raises:
+            ServerError: The emulated network can't be made.
+            TargetError: There is none, and hosts' ports are taken.
+        """
         self._setup = setup
         self._wan: Wan | None = self._stack.enter_context(network(setup.topology, self.folder))
+        if self._wan is None:
+            self._stack.enter_context(
+                own_ports({host.name: (setup.addresses[host.name], host.port) for host in setup.hosts})
+            )
         self._stack.enter_context(Waking(self.folder / WAKES))
         self._sampler = self._stack.enter_context(
             Sampler(self.folder / USAGE, self.folder / MACHINE_USAGE, own_networks=self._wan is not None)

@@ -58,7 +58,7 @@ _guards: dict[str, subprocess.Popen[bytes]] = {}
 """By the name of the group; keeps the pipes open until this process ends."""
 
 
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
 """See prctl(2)."""
 
 _ENDING_S = 10
@@ -69,24 +69,31 @@ _ENDING_S = 10
 def nothing_left() -> Iterator[None]:
     """Ends the processes that those started inside have left running, also where they are in a session of their own.
 
-    Such a process becomes a child of this one as soon as its parent has ended. A process that is started inside is waited for inside.
+    Such a process becomes a child of this one as soon as its parent has ended. A process that is started inside is waited for inside. One
+    such block may be inside another.
     """
     if platform.system() != "Linux":
         yield
         return
     children_group()  # whose guard is a child of this process too
-    before = _children()
+    before, adopted = _children(), _adopts_orphans()
     adopt_orphans(on=True)
     try:
         yield
     finally:
         end_children(before)
-        adopt_orphans(on=False)
+        adopt_orphans(on=adopted)
 
 
 def adopt_orphans(*, on: bool) -> None:
     """Has the kernel make this process the parent of its descendants that lose theirs, or not any more."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0)
+
+
+def _adopts_orphans() -> bool:
+    found = ctypes.c_int()
+    ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(found), 0, 0, 0)
+    return bool(found.value)
 
 
 def end_children(but: Collection[int] = ()) -> None:

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from slotmark.benches.cluster.live.conducting import run_live as run_here
 from slotmark.benches.cluster.live.launching import MARK, leftovers, start_of
+from slotmark.benches.cluster.live.request import Request
 from slotmark.metrics import Analysis
 from slotmark.metrics.catalogue import catalogue
 from slotmark.run import Run, check_run, open_run
@@ -309,6 +311,19 @@ def test_nothing_runs_on_when_the_conductor_is_killed(bed: Path, tmp_path: Path,
         conductor.wait()
         until("all nodes have ended", lambda: not of_conductor(conductor.pid))
     assert not (tmp_path / "live").exists()
+
+
+def test_a_node_that_a_script_started_ends_with_its_run_and_not_only_with_the_session(
+    bed: Path, tmp_path: Path
+) -> None:
+    folder = stand_in_recipe(tmp_path, HOSTS)
+    recipe = folder / "node.toml"
+    script = ["/bin/sh", "-c", '"$@"; exit $?', "sh"]  # it waits for the node and passes no signal on
+    recipe.write_text(recipe.read_text().replace("command = [", f"command = {json.dumps(script)[:-1]}, ", 1))
+    asked = {"bed": bed, "out": tmp_path / "live", "network": "loopback", "workload": False, "node": str(folder)}
+    live = run_here(Request(seconds=2.0, start_within_s=2, ready_within_s=120, grace_s=1, **asked), lambda _: None)
+    assert not of_conductor(os.getpid())
+    assert kinds(live.run) >= {"node_killed"}
 
 
 def test_what_left_the_kernels_reach_is_cleaned_up() -> None:

@@ -22,6 +22,7 @@ from slotmark.benches.cluster.live.placing import Asked, Placed, place
 from slotmark.benches.cluster.live.request import Request
 from slotmark.benches.cluster.live.rundir import LOOPBACK
 from slotmark.benches.cluster.requests import IngestRequest
+from slotmark.measure.process import nothing_left
 from slotmark.run import MachineFacts, Run, machine_facts, machine_warnings
 from slotmark.warnings import Warning
 
@@ -135,7 +136,8 @@ class OneMachine:
     def begun(self, folder: Path) -> Iterator[None]:
         """As of :class:`Site`."""
         self.folders = {"": folder}
-        with Part(folder, self._memory, self._tick) as part:
+        # What nodes started ends with them: a script that starts a node may leave it running, beside the next run of a session.
+        with nothing_left(), Part(folder, self._memory, self._tick) as part:
             self.machines = Machines({"": Here(part)}, dict.fromkeys(self.addresses, ""), self._tick)
             part.begin(
                 Setup(

@@ -80,6 +80,15 @@ def test_a_session_survives_a_node_that_dies_and_a_signal(bed: Path, tmp_path: P
     other = slotmark(*command(bed, out, node, "--rounds", "5", "--resume"))
     assert other.returncode == 2
     assert "not the session that was cut: --rounds was 4, is 5" in other.stderr
+    limited = slotmark(*command(bed, out, node, "--rounds", "4", "--memory", "300MiB", "--for", "6s", "--resume"))
+    assert limited.returncode == 2
+    assert "--memory was the default, is 300MiB" in limited.stderr
+    assert "--for was 5.0, is 6.0" in limited.stderr
+    turned = command(bed, out, node, "--rounds", "4", "--resume")
+    turned[4], turned[6] = turned[6], turned[4]
+    swapped = slotmark(*turned)
+    assert swapped.returncode == 2
+    assert "the list of --node was old, new, is new, old" in swapped.stderr
     anew = slotmark(*command(bed, out, node, "--rounds", "4"))
     assert anew.returncode == 2
     assert "already there" in anew.stderr or "exists already" in anew.stderr

@@ -17,6 +17,7 @@ from slotmark.benches.cluster.live.placing import halves, hosts_as, hosts_file
 from slotmark.benches.cluster.live.request import Request, Session, Turn
 from slotmark.errors import LogError, TargetError
 from slotmark.measure import session as sessions
+from slotmark.options import option_of
 from slotmark.places import folder_of
 from slotmark.run import MachineFacts, utc_now
 from slotmark.run.folder import refuse_existing
@@ -24,6 +25,9 @@ from slotmark.run.integrity import digest_of
 from slotmark.run.manifest import MIXED
 from slotmark.warnings import Warning
 from slotmark.words import listed
+
+_OF_MEASUREMENT = ("seconds", "on_death", "on_loss", "seed", "workload", "memory", "cpus")
+"""Options that decide what a run measures; the others how long it waits for what comes before and after."""
 
 _BESIDE_S = 30
 """About how much longer than its measurement a run takes, before one has shown it."""
@@ -104,8 +108,12 @@ def run_in_turns(
 
 
 def _asked(session: Session, network: str, machines: Mapping[str, MachineFacts]) -> Iterator[tuple[str, str]]:
-    """Yields a session's settings and machines but for the first host's, in words: the same for one that is resumed."""
+    """Yields a session's settings and machines but for the first host's, in words: the same for one that is resumed.
+
+    The order of nodes is one: which hosts run which node of a mixed cluster follows from it.
+    """
     each, file = session.each, hosts_file(session.each)
+    yield "the list of --node", ", ".join(session.nodes)
     yield from (
         (f"node {name}", f"{one.node}{f' as {one.role}' if one.role else ''}") for name, one in session.nodes.items()
     )
@@ -113,8 +121,10 @@ def _asked(session: Session, network: str, machines: Mapping[str, MachineFacts])
     yield "--rounds", str(session.rounds)
     yield "--mixed", str(session.mixed)
     yield "'network'", network
-    for name in ("seconds", "on_death", "on_loss", "seed", "workload"):
-        yield f"'{name}'", str(getattr(each, name))
+    for field in msgspec.structs.fields(Request):
+        if field.name in _OF_MEASUREMENT and (option := option_of(field.type)):
+            value = getattr(each, field.name)
+            yield option.flag(field.name), "the default" if value == field.default else str(value)
     if file.is_file():
         yield "the file of hosts", f"{file.resolve()}, {digest_of(file)}"
     words = {host: sessions.machine_in_words(facts) for host, facts in machines.items()}

@@ -348,6 +348,8 @@ def test_what_left_the_kernels_reach_is_cleaned_up() -> None:
         ("nonesuch", "no node and no program of this name"),
         ("slotmrk", "Did you mean 'slotmark'?"),
         ("'", "No closing quotation"),
+        ("", "--node '': names nothing."),
+        ("''", "names nothing."),
     ],
 )
 def test_a_node_that_there_is_not_is_refused_in_a_line(bed: Path, tmp_path: Path, given: str, said: str) -> None:
@@ -417,6 +419,54 @@ def test_a_damaged_bed_is_refused_in_a_line_and_leaves_nothing(
     assert done.returncode == 2
     assert "genesis.shelley.json" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+    assert not (tmp_path / "live.logs").exists()
+
+
+def test_a_bed_whose_numbers_no_clock_can_follow_is_refused_in_a_line(
+    bed: Path, tmp_path: Path, node: Callable[..., str]
+) -> None:
+    damaged = tmp_path / "bed"
+    for name in ("slot_length_ns", "epoch_slots"):
+        shutil.copytree(bed, damaged, dirs_exist_ok=True)
+        description = json.loads((damaged / "bed.json").read_bytes())
+        description["genesis"][name] = 0
+        (damaged / "bed.json").write_text(json.dumps(description))
+        done = run_live(damaged, tmp_path / "live", node())
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert f"bed.json: not the description of a bed (Expected `int` >= 1 - at `$.genesis.{name}`)" in line
+    assert not (tmp_path / "live.logs").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--start-in", "1000000000000s"),
+        ("--ready-within", "1e400s"),
+        ("--grace", "1e400s"),
+        ("--for", "1e400s"),
+        ("--for", "0.5s"),
+    ],
+)
+def test_a_time_that_no_run_can_take_is_refused_in_a_line(
+    bed: Path, tmp_path: Path, node: Callable[..., str], option: str, value: str
+) -> None:
+    done = run_live(bed, tmp_path / "live", node(), option, value)
+    assert done.returncode == 2
+    assert done.stderr == f"slotmark: {option} '{value}': expected 1s to 8760h, a year.\n"
+
+
+def test_the_last_words_of_a_node_end_the_line_once(bed: Path, tmp_path: Path) -> None:
+    skip_without_programs()
+    done = run_live(bed, tmp_path / "live", "slotmark --ledger nonsense")
+    assert done.returncode == 2
+    assert done.stderr.endswith("try '--help'.\n")
+
+
+def test_a_seed_that_no_program_takes_is_refused_before_nodes_are_started(bed: Path, tmp_path: Path) -> None:
+    done = run_live(bed, tmp_path / "live", "slotmark", "--seed", str(2**64))
+    assert done.returncode == 2
+    assert "--seed" in done.stderr
     assert not (tmp_path / "live.logs").exists()
 
 

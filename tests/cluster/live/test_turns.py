@@ -123,6 +123,7 @@ def of_side(runs: list[Run], name: str) -> list[Run]:
     [
         (("--node", "old=slotmark"), "'old' is there twice"),
         (("--node", ".x=slotmark"), "with a name that can be a folder's"),
+        (("--node", f"{'x' * 250}=slotmark"), "with a name that can be a folder's"),
         (("--resume",), "--resume goes with --rounds"),
     ],
 )

@@ -62,10 +62,10 @@ class Genesis(msgspec.Struct, frozen=True):
     """The genesis, the same for every node of a bed; nodes make blocks from ``first_slot`` on, and a run begins with those before it."""
 
     network_magic: int
-    slot_length_ns: int
+    slot_length_ns: Annotated[int, msgspec.Meta(gt=0)]
     active_slot_coefficient: float
     security_parameter: int
-    epoch_slots: int
+    epoch_slots: Annotated[int, msgspec.Meta(gt=0)]
     max_block_body_bytes: int
     delegators: int
     utxo_entries: int

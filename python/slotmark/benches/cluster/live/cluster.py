@@ -244,9 +244,13 @@ class Cluster:
             try:
                 self._look(doing())
             except DiedError as death:
-                raise TargetError(f"{self._named}: {death}.") from death
+                raise self._ended_by(death) from death
             except ShortMemoryError as short:
                 raise self._short(short) from short
+
+    def _ended_by(self, death: DiedError) -> TargetError:
+        """The error of a node or a machine that ended before the measurement; a node's last words may end with a full stop of their own."""
+        return TargetError(f"{self._named}: {str(death).removesuffix('.')}.")
 
     def _short(self, error: ShortMemoryError) -> TargetError:
         """The error of memory that ran short before the measurement."""
@@ -423,7 +427,7 @@ class Cluster:
         try:
             self._tend_lost()
         except DiedError as death:
-            raise TargetError(f"{self._named}: {death}.") from death
+            raise self._ended_by(death) from death
 
     def stop(self) -> None:
         """Ends the workload, which reads the chain once more, and all nodes, those that don't end in time by force."""

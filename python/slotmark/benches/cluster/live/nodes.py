@@ -158,9 +158,12 @@ def resolve_node(given: str) -> Node:
         TargetError: There is no such node or program, or its recipe makes no sense.
     """
     try:
-        first, *more = shlex.split(given)
+        words = shlex.split(given)
     except ValueError as error:
-        raise TargetError(f"--node {given!r}: {error or 'empty'}. Give a node's name, or a command.") from error
+        raise TargetError(f"--node {given!r}: {error}. Give a node's name, or a command.") from error
+    if not words or not words[0]:
+        raise TargetError(f"--node {given!r}: names nothing. Give a node's name, or a command.")
+    first, *more = words
     shipped = {file.parent.name: file for file in sorted(nodes_folder().glob("*/node.toml"))}
     file = shipped.get(first) or Path(first) / "node.toml"
     if file.is_file():

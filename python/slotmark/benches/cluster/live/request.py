@@ -9,7 +9,7 @@ import msgspec
 
 from slotmark.benches.cluster.live.nodes import Role, resolve_node
 from slotmark.errors import ArgumentError
-from slotmark.options import Option, duration_s, memory_bytes
+from slotmark.options import MOST_SEED, Option, duration_s, memory_bytes
 from slotmark.places import Place, Url, place
 
 Network = Literal["wan", "loopback"]
@@ -29,6 +29,13 @@ LEAST_CPUS, MOST_CPUS = 0.01, 10_000
 """Limits of processors that the kernel takes, and that make sense."""
 
 
+_MOST_S = 365 * 86_400
+"""The longest time that is waited or measured."""
+
+_LONGEST_NAME = 200
+"""Bytes of a node's name: with a round's number it is a folder's."""
+
+
 class Turn(msgspec.Struct, frozen=True):
     """A live run's place in a session: the session's name, the round from 1 on, and the name of its node."""
 
@@ -39,8 +46,8 @@ class Turn(msgspec.Struct, frozen=True):
 
 def _seconds(option: str, text: str) -> float:
     seconds = duration_s(option, text)
-    if seconds < 1:
-        raise ArgumentError(f"{option} '{text}': expected at least 1s.")
+    if not 1 <= seconds <= _MOST_S:
+        raise ArgumentError(f"{option} '{text}': expected 1s to {_MOST_S / 3600:.0f}h, a year.")
     return seconds
 
 
@@ -92,7 +99,7 @@ def named_nodes(option: str, given: Sequence[str]) -> dict[str, Named]:
         name, equals, node = named.partition("=")
         if not equals or not re.fullmatch(r"[\w.-]*", name):
             name, node = resolve_node(named).name, named
-        if not name or name.startswith("."):
+        if not name or name.startswith(".") or len(name.encode()) > _LONGEST_NAME:
             raise ArgumentError(f"{option} '{text}': expected NAME='NODE', with a name that can be a folder's.")
         if name in found:
             raise ArgumentError(f"{option} '{text}': '{name}' is there twice. Name each as NAME='NODE'.")
@@ -168,7 +175,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ]
     seed: Annotated[
-        int, Option("Seed of jitter and losses of the network, and of the amounts in transactions.", least=0)
+        int,
+        Option(
+            "Seed of jitter and losses of the network, and of the amounts in transactions.", least=0, most=MOST_SEED
+        ),
     ] = 1
     workload: Annotated[
         bool,

@@ -83,6 +83,21 @@ def test_a_run_without_latencies_is_refused_in_a_line(tmp_path: Path) -> None:
         validate(Run(run.path, manifest), tmp_path, 100, nothing)
 
 
+@pytest.mark.parametrize(
+    ("settings", "hosts", "said"),
+    [
+        ([], 3, "has 3 hosts, and .* 5"),
+        (["genesis.epoch_slots=600"], 5, "has slots, epochs or a share"),
+        (["genesis.active_slot_coefficient=0.5"], 5, "has slots, epochs or a share"),
+    ],
+)
+def test_a_bed_that_is_not_the_run_s_is_refused(tmp_path: Path, settings: list[str], hosts: int, said: str) -> None:
+    create_bed("value-only-5", tmp_path / "bed", nothing, hosts=hosts, settings=settings)
+    run, _ = simulate_direct(load_profile("value-only-5", ["run.slots=200"]), 5, tmp_path / "run", nothing)
+    with pytest.raises(BedError, match=said):
+        validate(run, tmp_path / "bed", 100, nothing)
+
+
 def test_a_run_without_its_bed_is_refused_in_a_line(tmp_path: Path) -> None:
     profile = load_profile("value-only-5", ["run.slots=200"])
     run, _ = simulate_direct(profile, 5, tmp_path / "run", nothing)

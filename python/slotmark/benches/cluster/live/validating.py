@@ -18,6 +18,7 @@ from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import Units
 from slotmark.statistics.student import student
 from slotmark.warnings import Warning
+from slotmark.words import counted
 
 SLOTS = 20_000
 """Slots that are simulated: with fewer, chance in the simulation is as large as its error."""
@@ -140,7 +141,7 @@ def validate(run: Run, bed_folder: Path, slots: int, progress: Callable[[int, in
         progress: Gets slots done and in all; may raise to stop.
 
     Raises:
-        BedError: There is no bed in the folder.
+        BedError: There is no bed in the folder, or it is of other hosts or another genesis than the run.
         RunError: The run has no blocks to measure, or had no latencies.
         SimulationError: The profile can't be simulated with what was measured.
     """
@@ -150,6 +151,7 @@ def validate(run: Run, bed_folder: Path, slots: int, progress: Callable[[int, in
     profile = bed_folder / "profile.toml"
     if not profile.is_file():
         raise BedError(f"{profile}: isn't there. Name the bed of the run with --bed.")
+    _refuse_other_bed(run, bed, bed_folder)
     with Analysis(run) as analysis:
         (blocks,) = analysis.query("SELECT COUNT(*) FILTER (accepted) AS n FROM blocks")["n"].to_pylist()
         if not blocks:
@@ -167,6 +169,22 @@ def validate(run: Run, bed_folder: Path, slots: int, progress: Callable[[int, in
     alike = _alike([(of_metric, simulated.row(of_metric.metric.name)) for of_metric in measured])
     rows = [_beside(names, of_metric, row, len(alike)) for names, of_metric, row in alike]
     return Validation(blocks, simulated.blocks, stages, rows, warnings)
+
+
+def _refuse_other_bed(run: Run, bed: Bed, folder: Path) -> None:
+    """BedError where the run's hosts aren't those of the bed, or its slots and epochs are others."""
+    absent = run.table("missing_hosts")["name"].to_pylist() if "missing_hosts" in run.manifest.tables else []
+    hosts = {*run.table("hosts")["host"].to_pylist(), *absent}
+    if hosts != {host.name for host in bed.hosts}:
+        raise BedError(
+            f"{folder}: has {counted(len(bed.hosts), 'host')}, and {run.place} {len(hosts):,}, or of other names. Name the bed of the run with --bed."
+        )
+    (genesis,) = run.table("genesis").to_pylist()
+    slots = genesis["slot_ns"], genesis["epoch_slots"], genesis["active_slots_coeff"]
+    if slots != (bed.genesis.slot_length_ns, bed.genesis.epoch_slots, bed.genesis.active_slot_coefficient):
+        raise BedError(
+            f"{folder}: has slots, epochs or a share of active slots that {run.place} hasn't. Name the bed of the run with --bed."
+        )
 
 
 def _alike(measured: list[tuple[Samples, Row]]) -> list[tuple[list[str], Samples, Row]]:

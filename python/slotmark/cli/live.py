@@ -50,7 +50,10 @@ def run(
         _run_in_turns(session, reach, noted)
         return
     request = msgspec.structs.replace(
-        session.each, node=next(iter(session.in_turns.values()), ""), of_role=session.of_role
+        session.each,
+        node=next(iter(session.in_turns.values()), ""),
+        name=listed(sorted(session.nodes)) if session.in_turns else "",
+        of_role=session.of_role,
     )
     with _progress() as show:
         live = run_live(request, show, talk.remark, reach=reach, noted=noted)

@@ -131,6 +131,14 @@ def test_a_run_of_dingos_fills_its_tables_from_their_logs(bed: Path, tmp_path: P
     assert shown.returncode == 0, shown.stderr
 
 
+def test_a_run_by_itself_has_the_name_that_its_node_was_given(
+    bed: Path, tmp_path: Path, node: Callable[..., str]
+) -> None:
+    done = run_live(bed, tmp_path / "live", f"old={node()}")
+    assert done.returncode == 0, done.stderr
+    assert open_run(tmp_path / "live").manifest.target.name == "old"
+
+
 def test_a_node_that_stays_is_killed(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
     done = run_live(bed, tmp_path / "live", node("--stays", "2"), "--grace", "1s")
     assert done.returncode == 0, done.stderr

@@ -111,7 +111,8 @@ def run_live(
         within_s, slot_s = request.start_within_s or lead_s, bed.genesis.slot_length_ns / 1e9
         begins_s = math.ceil(time.time() + site.before_s) + within_s
         start_s = begins_s - math.floor(bed.genesis.first_slot * slot_s)
-        target = request.turn.name if request.turn else listed(sorted({one.name for one in site.placed.values()}))
+        named = request.turn.name if request.turn else request.name
+        target = named or listed(sorted({one.name for one in site.placed.values()}))
         folder = make_rundir(
             request, start_s, target, loopback=not site.emulated, quiet_slots=math.ceil(within_s / slot_s)
         )

@@ -116,6 +116,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         node: As of ``resolve_node``; empty for what the bed's hosts.toml names, or our own.
         start_within_s: Between the start of the nodes and slot 0; 0 for the time that this number of nodes is given.
         ready_within_s: Time that nodes may take until they answer, and then until they agree on a block; before that, the time for their preparation.
+        name: The name of the run's nodes in reports; empty for the nodes' own names.
         of_role: The nodes of hosts with another node than the others, by their role.
         turn: Which run of a session it is; None where it stands alone.
         nodes: Nodes of a mixed cluster: name to node, in place of ``node``.
@@ -211,6 +212,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 60.0
     node: str = ""
+    name: str = ""
     of_role: Mapping[Role, str] = {}
     turn: Turn | None = None
     nodes: Mapping[str, str] = {}

@@ -18,6 +18,9 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LEAST_BYTES = 512 << 20
 """Bytes of addresses that loading any command takes at most."""
 
+FAULT = 70
+"""The exit code of an error that nobody thought of, as EX_SOFTWARE of sysexits.h."""
+
 _NO_MEMORY = ("can't start new thread", "failed to map segment from shared object")
 """Parts of errors of Python and the loader where memory is short and they raise no MemoryError."""
 
@@ -47,7 +50,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def main() -> None:
-    """Runs the command line; exits 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP, 2 where memory or threads are short, from the first moment on.
+    """Runs the command line; exits 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP, 2 where memory or threads are short, 70 for a fault of its own, from the first moment on.
 
     A signal that comes when the command is over changes nothing; a second one ends what is left of the process.
     """
@@ -83,19 +86,23 @@ def main() -> None:
             _run()
         finally:
             is_over = True
-    except (KeyboardInterrupt, MemoryError, RuntimeError, ImportError) as error:
+    except (KeyboardInterrupt, Exception) as error:
         is_over = True
         if isinstance(error, KeyboardInterrupt) or str(error) == _INTERRUPTED:
             sys.stderr.write("slotmark: interrupted; nothing was left half-written.\n")
             sys.exit(128 + by[0])
-        if "--debug" in sys.argv or not (
-            isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
-        ):
-            raise
-        sys.stderr.write(
-            "slotmark: there is not enough memory. End other programs, or raise the limit of this one (`ulimit -v`, or its container's).\n"
-        )
-        _end(2)
+        is_short = isinstance(error, (RuntimeError, ImportError)) and any(words in str(error) for words in _NO_MEMORY)
+        is_short |= isinstance(error, MemoryError)
+        if not is_short or "--debug" in sys.argv:
+            sys.excepthook(type(error), error, error.__traceback__)
+        if is_short:
+            sys.stderr.write(
+                "slotmark: there is not enough memory. End other programs, or raise the limit of this one (`ulimit -v`, or its container's).\n"
+            )
+            _end(2)
+        # Python's own exit code would be 1, which is that of HOLD.
+        sys.stderr.write("slotmark: this is a fault of slotmark. Report it with the lines above.\n")
+        sys.exit(FAULT)
 
 
 def _end(code: int) -> NoReturn:

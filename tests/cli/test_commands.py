@@ -11,7 +11,7 @@ import pytest
 from slotmark import open_run
 from slotmark.metrics import samples
 from tests.chainsync.conftest import built
-from tests.conftest import run_arguments
+from tests.conftest import run_arguments, slotmark
 from tests.made_up_runs import write_run
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -78,6 +78,16 @@ def test_the_gate_exits_by_the_verdict(
     theirs = write_run(tmp_path / "candidate", "native", {setting: rates})
     ended = command("compare", ours.path, theirs.path, *fail_on, cwd=tmp_path)
     assert ended.returncode == code, ended.stdout + ended.stderr
+
+
+def test_a_fault_of_ours_has_an_exit_code_of_its_own_and_debug_keeps_that_of_others() -> None:
+    planted = "import sys, slotmark.cli as cli; cli.app = lambda **_: 1 / 0; from slotmark.__main__ import main; main()"
+    ended = subprocess.run([sys.executable, "-c", planted, "show", "x"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, "ZeroDivisionError" in ended.stderr) == (70, True), ended.stderr
+    assert ended.stderr.endswith("slotmark: this is a fault of slotmark. Report it with the lines above.\n")
+    refused = slotmark("--debug", "show", "none")
+    assert (refused.returncode, refused.stderr.startswith("Traceback")) == (2, True)
+    assert refused.stderr.splitlines()[-1] == slotmark("show", "none").stderr.rstrip("\n")
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])

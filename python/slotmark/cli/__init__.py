@@ -3,6 +3,7 @@
 import errno
 import re
 import sys
+import traceback
 from typing import Annotated, NoReturn
 
 import typer
@@ -131,7 +132,6 @@ def main() -> None:
     Raises:
         KeyboardInterrupt: It was interrupted; :mod:`slotmark.__main__` ends the process.
     """
-    debug = "--debug" in sys.argv
     print_what_the_encoding_has()
     try:
         refuse_secrets(sys.argv[1:])
@@ -140,8 +140,6 @@ def main() -> None:
         if "--verbose" in sys.argv:
             _tell_traffic()
     except TyperException as error:
-        if debug:
-            raise
         if error.format_message().startswith("Usage:"):  # a command without its arguments: what it is for
             sys.stderr.write(error.format_message() + "\n")
             sys.exit(2)
@@ -152,12 +150,10 @@ def main() -> None:
     except (BrokenPipeError, SystemExit) as end:
         _end_where_the_reader_left(end)
     except SlotmarkError as error:
-        if debug:
-            raise
         _leave(2, str(error))
     except (OSError, RuntimeError) as error:
         line = _line_of(error)
-        if debug or not line:
+        if not line:
             raise
         forget_reader()
         _leave(2, line)
@@ -195,6 +191,8 @@ def _end_where_the_reader_left(end: BrokenPipeError | SystemExit) -> NoReturn:
 
 
 def _leave(code: int, message: str) -> NoReturn:
+    if "--debug" in sys.argv:
+        traceback.print_exc()
     line = one_line(" ".join(message.split()))
     sys.stderr.write(f"slotmark: {line}\n")
     sys.exit(code)

@@ -361,6 +361,14 @@ def test_files_without_a_time_were_recorded_when_they_were_written_and_give_the_
     assert (found.path / "run.json").read_bytes() == (again.path / "run.json").read_bytes()
 
 
+def test_dates_are_in_the_order_of_times_whatever_their_zones(tmp_path: Path) -> None:
+    dates = ("2026-08-22T12:00:00+02:00", "2026-08-22T10:30:00Z", "yesterday")
+    run = imported(tmp_path, *(beacon_run(points(seed=n), date=at) for n, at in enumerate(dates)), extension="json")
+    assert (run.manifest.started, run.manifest.ended) == dates[:2]
+    alone = imported(tmp_path / "alone", beacon_run(points(), date="yesterday"), extension="json")
+    assert "yesterday" not in alone.manifest.started
+
+
 def test_a_run_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
     imported(tmp_path, WHOLE)
     with pytest.raises(RunError, match="never overwritten"):

@@ -188,7 +188,8 @@ def _run_of(
     if machine.system == "unknown" and len(systems) == 1:
         machine = msgspec.structs.replace(machine, system=systems[0])
     commits = distinct(facts, "commit")
-    times = sorted(distinct(facts, "started")) or sorted(_written(path) for path in recording.files)
+    stated = {at: instant for at in distinct(facts, "started") if (instant := _instant(at))}
+    times = sorted(stated, key=stated.__getitem__) or sorted(_written(path) for path in recording.files)
     tables = [blocks_table(source.recorded, run) for run, source in enumerate(sources, start=1)]
     return NewRun(
         folder=recording.out,
@@ -224,6 +225,15 @@ def _some(slots: np.ndarray) -> str:
 
 def _listed(factors: Mapping[str, str]) -> str:
     return ", ".join(factors) or "(none)"
+
+
+def _instant(at: str) -> datetime | None:
+    """Returns the time that a text is, in UTC where it names no zone; None where it is none."""
+    try:
+        found = datetime.fromisoformat(at)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _written(path: Path) -> str:

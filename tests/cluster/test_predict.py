@@ -420,3 +420,4 @@ def test_larger_transactions_take_as_many_fewer(tmp_path: Path) -> None:
     _, larger = predict_change("value-only-5", ["run.slots=200", "tx_size=1112B"], [1], tmp_path, quietly)
     moved = dict(one.split("=") for one in larger.manifest.parameters["moved along"])
     assert moved["workload.tps"] == "3.86207"  # 14 for 29
+    assert "genesis.max_block_body_size" not in moved  # a full block has as many bytes as before

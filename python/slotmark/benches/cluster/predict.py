@@ -452,7 +452,7 @@ def _moved(source: Source, settings: Sequence[str]) -> tuple[str, ...]:
         if isinstance(was[name], str):
             # A full block may have more bytes than its transactions.
             value = f"{max(amount(was[name]) * share, amount(now['workload.block_size'])):.0f}B"
-            factor = share
+            factor = share if amount(value) != amount(was[name]) else 1
         else:
             factor = in_all if name == "workload.tx_count" else transactions
             value = was[name] * factor

@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 import threading
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ import pytest
 
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.ingest import ingest
-from slotmark.benches.cluster.requests import IngestRequest
+from slotmark.benches.cluster.requests import IngestRequest, SimulationRequest
 from slotmark.benches.cluster.simulate import load_profile, simulate
-from slotmark.errors import RunError, SimulationError
+from slotmark.errors import ArgumentError, RunError, SimulationError
 from slotmark.metrics import Analysis
 from slotmark.run import Run, RunWriter
 from tests.conftest import slotmark
@@ -147,6 +148,21 @@ def test_a_topology_file_that_makes_no_sense_is_named(change: dict[str, Any], sa
     (line,) = done.stderr.splitlines()
     assert said in line
     assert str(file) in line
+
+
+@pytest.mark.parametrize("name", ["plain.json", 'a "quoted" \\ name.json', "\u65e5\u672c.json", "\U0001f600.json"])
+def test_a_topology_file_may_have_any_name(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text(json.dumps(TRIANGLE))
+    request = SimulationRequest(settings=["hosts=3", "pools=3"], topology=file)
+    network = tomllib.loads(load_profile("value-only-10.5", request.changes()))["network"]
+    assert network["topology"]["file"] == str(file)
+
+
+def test_a_topology_file_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
+    file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.json"))
+    with pytest.raises(ArgumentError, match="its name isn't UTF-8"):
+        SimulationRequest(topology=file).changes()
 
 
 def test_every_metric_is_the_same_either_way(tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ class Simulations(Shareable, frozen=True, kw_only=True):
         """All changes of the profile, those of ``--slots`` and ``--topology`` among them, as ``--set`` has them.
 
         Raises:
-            ArgumentError: The number of slots is set twice.
+            ArgumentError: The number of slots is set twice, or no profile can have the topology file's name.
         """
         changes = list(self.settings)
         if self.slots is not None:
@@ -181,7 +181,13 @@ class Simulations(Shareable, frozen=True, kw_only=True):
                 raise ArgumentError("--slots and --set run.slots both set the number of slots: leave one out.")
             changes.append(f"run.slots={self.slots}")
         if self.topology is not None:
-            changes.append(f'network.topology={{kind="file", path={json.dumps(str(self.topology))}}}')
+            path = str(self.topology)
+            try:
+                path.encode()
+            except UnicodeEncodeError:
+                raise ArgumentError(f"--topology {path!r}: its name isn't UTF-8. Rename it.") from None
+            # TOML has no pairs of surrogates, by which JSON writes what has more than 16 bits.
+            changes.append(f'network.topology={{kind="file", path={json.dumps(path, ensure_ascii=False)}}}')
         return changes
 
 

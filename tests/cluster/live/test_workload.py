@@ -14,8 +14,10 @@ import msgspec
 import pytest
 
 from slotmark.benches.cluster.bed import read_bed
+from slotmark.benches.cluster.live.conducting import _load_over
+from slotmark.benches.cluster.live.part import Loaded
 from slotmark.benches.cluster.live.request import Request
-from slotmark.benches.cluster.live.workload import Generator
+from slotmark.benches.cluster.live.workload import Generator, Workload
 from slotmark.benches.cluster.simulate import load_profile, shipped_profiles
 from slotmark.run import open_run
 from tests.cluster.live.machine import PATIENCE_S, of_conductor, skip_without_programs, until
@@ -28,6 +30,25 @@ def test_a_shipped_profile_has_transactions_for_the_usual_time(profile: str) -> 
     workload = tomllib.loads(load_profile(profile))["workload"]
     usual_s = next(field.default for field in msgspec.structs.fields(Request) if field.name == "seconds")
     assert workload["tx_count"] >= workload["tps"] * usual_s
+
+
+@pytest.mark.parametrize(
+    ("tps", "seconds", "most", "measured_s", "over"),
+    [
+        (4.4, 120.0, 10**6, 120.0, False),  # 528 / 4.4 is rounded to less than 120
+        (41.7, 3600.0, 10**6, 3600.0, False),
+        (8.0, 600.0, 4800, 600.0, False),
+        (8.0, 600.0, 2400, 600.0, True),
+        (8.0, 600.0, 2400, 299.5, False),  # cut before they were over
+        (8.0, 600.0, 2400, 310.0, True),
+    ],
+)
+def test_a_load_is_over_early_only_where_the_profile_has_too_few_transactions(
+    tps: float, seconds: float, most: int, measured_s: float, over: bool
+) -> None:
+    submitted = Workload("value-only", tps, most, ()).transactions(seconds)
+    found = _load_over(Loaded("", submitted, tps, {}, {}, []), measured_s, seconds)
+    assert [one.kind for one in found] == ["load_over"] * over
 
 
 def phases(logs: Path) -> list[str]:

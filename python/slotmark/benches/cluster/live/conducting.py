@@ -280,14 +280,14 @@ def _measured_here(
 
 def _load_over(loaded: Loaded, measured_s: float, asked_s: float) -> list[Warning]:
     """The warning that the profile's transactions were over before the measurement; none where they lasted."""
-    lasted_s = loaded.transactions / loaded.tps
-    if lasted_s >= measured_s:
+    # As they were counted at the start: the quotient may be rounded to less than the time that was asked for.
+    if loaded.transactions >= math.ceil(loaded.tps * measured_s):
         return []
     return [
         catalogue("cluster").warning(
             "load_over",
             transactions=loaded.transactions,
-            lasted_s=fixed(lasted_s),
+            lasted_s=fixed(loaded.transactions / loaded.tps),
             measured_s=fixed(measured_s),
             enough=plain(math.ceil(loaded.tps * asked_s)),
         )

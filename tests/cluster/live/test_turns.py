@@ -4,16 +4,18 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from slotmark.benches.cluster.live.request import Named, Request, Session
-from slotmark.benches.cluster.live.turns import runs_of
+from slotmark.benches.cluster.live.turns import _asked, runs_of
 from slotmark.compare import compare
 from slotmark.measure.session import FILE
 from slotmark.run import Run, open_run
 from tests.cluster.live.machine import PATIENCE_S, of_conductor, stand_in_recipe, until
 from tests.conftest import slotmark
+from tests.made_up_runs import MACHINE
 
 HOSTS = 2
 OPTIONS = ("--for", "5s", "--network", "loopback", "--no-workload", "--start-in", "2s", "--ready-within", "2min")
@@ -80,10 +82,9 @@ def test_a_session_survives_a_node_that_dies_and_a_signal(bed: Path, tmp_path: P
     other = slotmark(*command(bed, out, node, "--rounds", "5", "--resume"))
     assert other.returncode == 2
     assert "not the session that was cut: --rounds was 4, is 5" in other.stderr
-    limited = slotmark(*command(bed, out, node, "--rounds", "4", "--memory", "300MiB", "--for", "6s", "--resume"))
-    assert limited.returncode == 2
-    assert "--memory was the default, is 300MiB" in limited.stderr
-    assert "--for was 5.0, is 6.0" in limited.stderr
+    longer = slotmark(*command(bed, out, node, "--rounds", "4", "--for", "6s", "--resume"))
+    assert longer.returncode == 2
+    assert "--for was 5.0, is 6.0" in longer.stderr
     turned = command(bed, out, node, "--rounds", "4", "--resume")
     turned[4], turned[6] = turned[6], turned[4]
     swapped = slotmark(*turned)
@@ -112,6 +113,22 @@ def test_a_session_survives_a_node_that_dies_and_a_signal(bed: Path, tmp_path: P
     assert [side.name for side in comparison.sides] == ["old (3 runs)", "new (3 runs)"]
     over = {one.basis.over for row in comparison.rows for one in row.differences if one and one.basis}
     assert over == {"paired rounds"}
+
+
+def test_a_session_goes_on_only_with_the_limits_that_it_was_cut_with(tmp_path: Path) -> None:
+    """Without a session: not every machine can limit memory."""
+    (tmp_path / "bed.json").touch()
+
+    def asked(**limits: Any) -> dict[str, str]:
+        each = Request(bed=tmp_path, out=tmp_path, ready_within_s=1, grace_s=1, **limits)
+        return dict(
+            _asked(Session(nodes={"a": Named("x"), "b": Named("y")}, each=each), "loopback", {"node-0": MACHINE})
+        )
+
+    without = asked()
+    for option, limits in {"--memory": {"memory": "300MiB"}, "--cpus": {"cpus": 0.5}}.items():
+        differing = {name: (without[name], now) for name, now in asked(**limits).items() if now != without[name]}
+        assert differing == {option: ("the default", str(*limits.values()))}
 
 
 def of_side(runs: list[Run], name: str) -> list[Run]:

@@ -115,20 +115,33 @@ def test_a_session_survives_a_node_that_dies_and_a_signal(bed: Path, tmp_path: P
     assert over == {"paired rounds"}
 
 
-def test_a_session_goes_on_only_with_the_limits_that_it_was_cut_with(tmp_path: Path) -> None:
+@pytest.mark.parametrize("here", [True, False])
+def test_a_session_goes_on_only_with_the_limits_and_the_programs_that_it_was_cut_with(
+    here: bool, tmp_path: Path
+) -> None:
     """Without a session: not every machine can limit memory."""
     (tmp_path / "bed.json").touch()
+    program = tmp_path / "node"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
 
     def asked(**limits: Any) -> dict[str, str]:
         each = Request(bed=tmp_path, out=tmp_path, ready_within_s=1, grace_s=1, **limits)
-        return dict(
-            _asked(Session(nodes={"a": Named("x"), "b": Named("y")}, each=each), "loopback", {"node-0": MACHINE})
-        )
+        session = Session(nodes={"a": Named(f"{program} --fast"), "b": Named("cat", "relay")}, each=each)
+        return dict(_asked(session, "loopback", {"node-0": MACHINE}, here=here))
 
     without = asked()
-    for option, limits in {"--memory": {"memory": "300MiB"}, "--cpus": {"cpus": 0.5}}.items():
-        differing = {name: (without[name], now) for name, now in asked(**limits).items() if now != without[name]}
-        assert differing == {option: ("the default", str(*limits.values()))}
+    assert f"{program} --fast" in without["node a"]
+    assert without["node b"].endswith(" as relay")
+
+    def differing(**limits: Any) -> dict[str, tuple[str, str]]:
+        return {name: (without[name], now) for name, now in asked(**limits).items() if now != without[name]}
+
+    assert differing() == {}
+    assert differing(memory="300MiB") == {"--memory": ("the default", "300MiB")}
+    assert differing(cpus=0.5) == {"--cpus": ("the default", "0.5")}
+    program.write_text("#!/bin/sh\n# built anew\n")
+    assert list(differing()) == (["node a"] if here else [])  # elsewhere its file is another machine's
 
 
 def of_side(runs: list[Run], name: str) -> list[Run]:

@@ -13,10 +13,12 @@ from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.cluster import Progress
 from slotmark.benches.cluster.live.conducting import LiveRun, run_live, survey
 from slotmark.benches.cluster.live.elsewhere import Reach
+from slotmark.benches.cluster.live.nodes import resolve_node
 from slotmark.benches.cluster.live.placing import halves, hosts_as, hosts_file
 from slotmark.benches.cluster.live.request import Request, Session, Turn
 from slotmark.errors import LogError, TargetError
 from slotmark.measure import session as sessions
+from slotmark.measure.content import in_words
 from slotmark.options import option_of
 from slotmark.places import folder_of
 from slotmark.run import MachineFacts, utc_now
@@ -82,7 +84,8 @@ def run_in_turns(
             refuse_existing(request.out)
             refuse_existing(request.logs)
     network, machines = survey(runs_of(session, 1), on_remark, reach)
-    head = sessions.new_session(next(iter(machines.values())), utc_now(), dict(_asked(session, network, machines)))
+    asked = dict(_asked(session, network, machines, here=reach is None))
+    head = sessions.new_session(next(iter(machines.values())), utc_now(), asked)
 
     def live(request: Request, show: Callable[[Progress], None]) -> LiveRun:
         return run_live(request, show, on_remark, reach=reach, noted=noted)
@@ -107,15 +110,22 @@ def run_in_turns(
     return kept.done
 
 
-def _asked(session: Session, network: str, machines: Mapping[str, MachineFacts]) -> Iterator[tuple[str, str]]:
+def _asked(
+    session: Session, network: str, machines: Mapping[str, MachineFacts], *, here: bool
+) -> Iterator[tuple[str, str]]:
     """Yields a session's settings and machines but for the first host's, in words: the same for one that is resumed.
 
-    The order of nodes is one: which hosts run which node of a mixed cluster follows from it.
+    The order of nodes is one: which hosts run which node of a mixed cluster follows from it. So is what the files have that a node's command
+    names, where nodes run here: one that was built anew under its name is another.
     """
     each, file = session.each, hosts_file(session.each)
     yield "the list of --node", ", ".join(session.nodes)
     yield from (
-        (f"node {name}", f"{one.node}{f' as {one.role}' if one.role else ''}") for name, one in session.nodes.items()
+        (
+            f"node {name}",
+            f"{in_words(resolve_node(one.node).recipe.command) if here else one.node}{f' as {one.role}' if one.role else ''}",
+        )
+        for name, one in session.nodes.items()
     )
     yield "the bed", f"{each.bed.resolve()}, {digest_of(each.bed / 'bed.json')}"
     yield "--rounds", str(session.rounds)

@@ -7,12 +7,13 @@ import os
 import re
 import sys
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from functools import cache, wraps
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -265,9 +266,8 @@ class Bucket:
             found |= {one["path"][skipped:]: one["size"] for one in objects}
             if len(found) > most:
                 break
-        # The library's names have no slash at the end.
-        folders = {"", *(str(above) for name in found for above in PurePosixPath(name).parents)}
-        return sorted(name for name, size in found.items() if size or name not in folders)
+        names = sorted(found)
+        return [name for name in names if found[name] or not _stands_for_folder(name, names)]
 
     @_in_one_line
     def _folders(self, _below: str = "") -> list[str]:
@@ -399,6 +399,12 @@ class Ranges:
     def range(self, url: str, start: int, end: int) -> bytes:
         """The bytes of an object in a range that lies in it."""
         return b"".join(content for _, content in _bucket_of(url).range("", start, end))
+
+
+def _stands_for_folder(name: str, names: Sequence[str]) -> bool:
+    """Returns whether one of these names, which are sorted, lies below a name, or whether that is the whole place. The library's names have no slash at the end."""
+    place = bisect_left(names, f"{name}/")
+    return not name or (place < len(names) and names[place].startswith(f"{name}/"))
 
 
 def _bucket_of(url: str) -> Bucket:

@@ -163,9 +163,13 @@ def test_an_empty_output_of_a_node_hides_no_log_of_a_tracer(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("below", ["", "stdout"])
-def test_folders_of_hosts_may_be_named_one_by_one(below: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("linked", [False, True])
+def test_folders_of_hosts_may_be_named_one_by_one(below: str, tmp_path: Path, *, linked: bool) -> None:
     """As a shell does with ``logs/node-*`` and ``logs/node-*/stdout``: what a node prints is called the same on all hosts."""
     logs = cluster().write(tmp_path / "logs")
+    if linked:
+        (logs / "node-1").rename(tmp_path / "disk-7")
+        (logs / "node-1").symlink_to(tmp_path / "disk-7")
     expected = content(ingested(logs, tmp_path / "run")[0])
     genesis = logs / "genesis" / "genesis.shelley.json"
     named = [str(logs / f"node-{host}" / below) for host in range(3)]

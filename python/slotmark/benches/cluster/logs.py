@@ -205,7 +205,9 @@ def host_of(path: Path) -> str:
     name = _ENDS.sub("", _unpacked(path)).removeprefix("logs-") or path.name
     if not _PRINTED.fullmatch(name):
         return name
-    folder = path.parent.resolve().name
+    folder = path.parent.name  # of a link its own, as where the folder above is read
+    if folder in ("", ".."):
+        folder = path.parent.resolve().name
     return folder if folder and one_name(folder) == folder else name
 
 

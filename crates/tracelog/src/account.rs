@@ -165,7 +165,8 @@ pub struct Account {
     pub(crate) bytes: u64,
     pub(crate) digest: Option<String>,
     pub(crate) damage: Option<DamagedFile>,
-    pub(crate) overlaps: bool,
+    /// Other files, by their places among all, whose first line is in this one: of the same owner.
+    pub(crate) overlaps: BTreeSet<usize>,
 }
 
 impl LineTables {

@@ -288,6 +288,33 @@ mod tests {
     }
 
     #[test]
+    fn files_of_a_host_that_overlap_are_mended_where_they_are_and_refused_between_machines() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut files: Vec<Surveyed> = logs(folder.path(), true).iter().map(|source| survey(source, None).unwrap()).collect();
+        let later = folder.path().join("later.log");
+        let text = fs::read_to_string(folder.path().join("h2.1.log")).unwrap();
+        let (own, other) = text.split_at(text.rfind("2026-01-01 00:20").unwrap() - r#"{"at":""#.len());
+        fs::write(&later, other).unwrap();
+        let mut last = survey(&Source { host: "h2".into(), path: later }, None).unwrap();
+        last.at = "elsewhere".into();
+        let go_on: Progress<'_> = &|_, _| ControlFlow::Continue(());
+        let read_here = |files: &[Surveyed]| {
+            let tables = tempfile::tempdir().unwrap();
+            let reading = Reading { tables: tables.path().into(), threads: 1, host_from: HostFrom::Path, elsewhere: None };
+            read(files, "", 0, 1, &reading, go_on)
+        };
+        files.push(last);
+        let Err(IngestError::Apart { first, second }) = read_here(&files) else { panic!("lines of two machines count double") };
+        assert!(first.ends_with("h2.1.log") && second.ends_with("later.log"), "{first:?} {second:?}");
+        // The first two files still overlap, and no line of theirs is elsewhere.
+        fs::write(folder.path().join("h2.1.log"), own).unwrap();
+        files[3] = survey(&Source { host: "h2".into(), path: folder.path().join("h2.1.log") }, None).unwrap();
+        let accounts = read_here(&files).unwrap();
+        let repeated: u64 = accounts.iter().flat_map(|account| &account.hosts).map(|facts| facts.repeated).sum();
+        assert_eq!(repeated, 45);
+    }
+
+    #[test]
     fn what_is_not_of_the_survey_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let files: Vec<Surveyed> = logs(folder.path(), false).iter().map(|source| survey(source, None).unwrap()).collect();

@@ -115,13 +115,16 @@ fn leave_out_overlaps(
     step: Step<'_>,
 ) -> Result<(), IngestError> {
     let overlapping: BTreeSet<&str> =
-        segments.iter().zip(&*accounts).filter(|(_, account)| account.overlaps).map(|(segment, _)| segment.owner).collect();
+        segments.iter().zip(&*accounts).filter(|(_, account)| !account.overlaps.is_empty()).map(|(segment, _)| segment.owner).collect();
     for whose in overlapping {
         let mut own: Vec<&Segment<'_>> = segments.iter().copied().filter(|segment| segment.owner == whose).collect();
         own.sort_by_key(|segment| (segment.turn, segment.part));
-        let apart = cuts.segments.iter().filter(|segment| segment.owner == whose).find(|segment| segment.file.at != own[0].file.at);
-        if let Some(other) = apart {
-            return Err(IngestError::Apart { first: own[0].file.place(), second: other.file.place() });
+        for segment in &own {
+            let others = &accounts[places[&segment.part]].overlaps;
+            let apart = cuts.segments.iter().find(|other| others.contains(&other.source) && other.file.at != segment.file.at);
+            if let Some(other) = apart {
+                return Err(IngestError::Apart { first: segment.file.place(), second: other.file.place() });
+            }
         }
         let mut first_turns = Map::default();
         for segment in &own {

@@ -101,8 +101,8 @@ struct Taking<'a> {
     named: Named,
     tables: LineTables,
     recent: Recent,
-    /// True where the first line of another file is in it.
-    overlaps: bool,
+    /// Other files whose first line is in it.
+    overlaps: BTreeSet<usize>,
 }
 
 impl Taking<'_> {
@@ -112,7 +112,9 @@ impl Taking<'_> {
         let elsewhere = match self.others {
             Others::None => false,
             Others::FirstLines(files) => {
-                self.overlaps |= files.get(&hash).is_some_and(|files| files.iter().any(|&file| file != self.segment.source));
+                if let Some(files) = files.get(&hash) {
+                    self.overlaps.extend(files.iter().filter(|&&file| file != self.segment.source));
+                }
                 false
             }
             Others::Lines(first_turns) => first_turns.get(&hash).is_some_and(|&turn| turn < self.segment.turn),
@@ -209,7 +211,7 @@ pub(super) fn read_segment(
     let (mut reader, mut batch) = (dialect.reader(), Batch::default());
     let recent = lines_before(segment, reading).map_err(|source| IngestError::Read { path: file.place(), source })?;
     let host_of = if reading.host_from == HostFrom::Field { dialect.hosts() } else { None };
-    let mut taking = Taking { segment, others, whose, host_of, named: Named::default(), tables, recent, overlaps: false };
+    let mut taking = Taking { segment, others, whose, host_of, named: Named::default(), tables, recent, overlaps: BTreeSet::new() };
     let mut read = |lines: &[Line<'_>]| reader.read(lines, &mut OfLines { segment: &mut taking, lines, at: 0 });
     let outcome = lines(
         reading.log(file),

@@ -168,7 +168,10 @@ impl Taker for OfLines<'_, '_> {
             self.segment.tables.repeat(named);
             return Ok(());
         }
-        if let Some(host) = entry.and_then(|entry| entry.host) {
+        // Where lines name their own hosts, all of them are counted rightly.
+        if self.segment.host_of.is_none()
+            && let Some(host) = entry.and_then(|entry| entry.host)
+        {
             self.segment.named.note(host);
         }
         self.segment.tables.line(named, &seen.name, entry, place)
@@ -242,7 +245,7 @@ pub(super) fn read_segment(
     }
     batch.drain(&mut read).map_err(write)?;
     reader.finish(&mut OfLines { segment: &mut taking, lines: &[], at: 0 }).map_err(write)?;
-    if host_of.is_none() && taking.named.take_turns {
+    if taking.named.take_turns {
         let names = taking.named.all.iter().map(|name| String::from_utf8_lossy(name).into_owned());
         taking.tables.takes_turns(whose, names.collect());
     }

@@ -229,10 +229,8 @@ def _follow(
             case _:
                 raise lines.broken("`ready` came twice")
     took_ns = time.monotonic_ns() - went
-    used, server_after = (
-        counters.used(),
-        server_cpu(),
-    )  # wait4's peak would be at least our own, from before the new program took over
+    # The peak is read here: wait4's would be at least our own, from before the new program took over.
+    used, server_after = counters.used(), server_cpu()
     lines.refuse_over()
     process.stdin.close()
     usage = _reap(process, about, stderr)

@@ -18,15 +18,11 @@ INVOCATIONS = pa.schema(
         pa.field("startup_ns", pa.int64(), False),  # process start to `ready`, conductor's clock
         pa.field("connect_ns", pa.int64(), False),  # connection and handshake, client's clock
         pa.field("protocol_version", pa.int32()),
-        pa.field(
-            "client_cpu_ns", pa.int64(), False
-        ),  # go to done, the process's CPU clock and those of what it has started
+        pa.field("client_cpu_ns", pa.int64(), False),  # go to done, the CPU clocks of it and what it started
         pa.field("client_user_us", pa.int64(), False),  # whole life
         pa.field("client_system_us", pa.int64(), False),  # whole life
         pa.field("client_peak_bytes", pa.int64(), False),
-        pa.field(
-            "client_voluntary_switches", pa.int64(), False
-        ),  # go to done, all threads, as far as they are there at done
+        pa.field("client_voluntary_switches", pa.int64(), False),  # go to done, all threads that are there at done
         pa.field("server_cpu_ns", pa.int64()),  # go to done; null with a node that slotmark didn't start
         pa.field("server_peak_bytes", pa.int64()),
         pa.field("floor_blocks", pa.int64()),  # the floor's invocation of the same round, depth and protocol

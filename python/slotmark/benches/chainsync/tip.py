@@ -200,10 +200,8 @@ class _Going:
         ended_ns = time.monotonic_ns()
         try:
             self._let_go()
-        except (
-            KeyboardInterrupt
-        ):  # who doesn't want to wait for that keeps what was measured: clients are ended by force
-            interrupted = True
+        except KeyboardInterrupt:
+            interrupted = True  # who doesn't want to wait keeps what was measured: clients are ended by force
         return began_ns, ended_ns, cut, interrupted
 
     def _let_go(self) -> None:

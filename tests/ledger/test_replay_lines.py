@@ -138,3 +138,6 @@ def test_processes_of_one_target_that_end_with_other_sets_are_warned_of_and_not_
     assert "5, None; 6, None" in warning.text
     with pytest.raises(ComparisonError, match="processes of base did not end with the same"):
         compare([base, _recorded(tmp_path, "new", {}, {})])
+    # Of a process that doesn't record its digest, nothing is known.
+    some = _recorded(tmp_path, "some", {"digest": "ab" * 32}, {})
+    assert "other_ends" not in {one.kind for one in some.manifest.warnings}

@@ -183,9 +183,11 @@ def warnings_of(target: str, processes: Sequence[Process], machine: MachineFacts
                     values=", ".join(hashed(value) if what == "host" else value for value in values),
                 )
             )
-    ended = list(dict.fromkeys(f"{used.entries}, {used.digest}" for used in (one.used for one in facts)))
-    if len(ended) > 1:
-        found.append(of_bench.warning("other_ends", target, sets="; ".join(ended)))
+    ended = list(dict.fromkeys((one.used.entries, one.used.digest) for one in facts))
+    if any(len({*values} - {None}) > 1 for values in zip(*ended, strict=True)):
+        found.append(
+            of_bench.warning("other_ends", target, sets="; ".join(f"{one}, {digest}" for one, digest in ended))
+        )
     unknown = list(dict.fromkeys(name for process in processes for name in process.unknown))
     if unknown:
         found.append(of_bench.warning("unknown_columns", target, names=", ".join(unknown)))

@@ -20,7 +20,7 @@ _LOOK_S = 0.05
 """Time between two looks at a process while it runs."""
 
 _FAMILY_EVERY = 20
-"""Looks from one search for the processes that it has started to the next: a search takes some 5 ms, and what it finds keeps its own peak."""
+"""The most looks from one search for the processes that it has started to the next: a search takes some 5 ms, and what it finds keeps its own peak."""
 
 
 class Invocation(msgspec.Struct, frozen=True):
@@ -115,7 +115,8 @@ def run_once(name: str, words: list[str], before: Sequence[str], timeout_s: floa
                     process.wait(_LOOK_S)
                     break
                 except subprocess.TimeoutExpired:
-                    if looks % _FAMILY_EVERY == 0:
+                    # Also after 1, 2, 4 and 8 looks: a short command has ended before the second search.
+                    if looks % _FAMILY_EVERY == 0 or looks & (looks - 1) == 0:
                         of_it = family(process.pid)
                     looks += 1
                     peak = max(peak, peak_bytes(*of_it))

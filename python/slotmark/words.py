@@ -26,6 +26,7 @@ def shown_fact(value: object) -> str:
         case Mapping():
             return ", ".join(f"{name} {shown_fact(level)}" for name, level in value.items()) or "-"
         case list() | tuple():
-            return ", ".join(shown_fact(one) for one in value) or "-"
+            apart = "; " if any(isinstance(one, (Mapping, list, tuple)) for one in value) else ", "
+            return apart.join(map(shown_fact, value)) or "-"
         case _:
             return str(value)

@@ -20,6 +20,7 @@ from slotmark.errors import LogError, RunError
 from slotmark.run import Run
 from tests.cluster.made_up_logs import START_NS, Cluster, line, ts
 from tests.cluster.test_by_hand import plain
+from tests.conftest import slotmark
 
 TABLES = ("block_events", "slot_events", "resources", "transactions", "ledger_metrics")
 
@@ -293,12 +294,33 @@ def test_a_log_of_several_hosts_is_named_where_it_counts_as_one(tmp_path: Path) 
     (logs / "all.log").write_text("".join(sorted(chain.from_iterable(of_hosts))))
     run, _ = ingested(logs, tmp_path / "run")
     (warning,) = [warning for warning in run.manifest.warnings if warning.kind == "hosts_in_turns"]
-    assert "Lines of several hosts (node-0, node-1, node-2) take turns in the log of all," in warning.text
+    assert "Lines of several hosts (node-0, node-1, node-2) take turns in the logs of all," in warning.text
     assert not [
         one
         for one in ingested(logs, tmp_path / "right", host_from="field")[0].manifest.warnings
         if one.kind == "hosts_in_turns"
     ]
+
+
+def test_logs_of_one_name_that_are_several_hosts_are_told_from_parts_of_a_log(tmp_path: Path) -> None:
+    def turns(*logs: Path) -> list[str]:
+        name = f"run-{len(list(tmp_path.iterdir()))}"
+        done = slotmark("ingest", *logs, "-o", name, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        found = open_run(tmp_path / name).manifest.warnings
+        return [one.text for one in found if one.kind == "hosts_in_turns"]
+
+    logs = cluster().write(tmp_path / "logs")
+    named = [log.rename(log.with_name("node.log")) for log in sorted(logs.glob("*/stdout"))]
+    (text,) = turns(*named)
+    assert "Lines of several hosts (node-0, node-1, node-2) take turns in the logs of node," in text
+    assert not turns(logs)
+    # An archive and what came after it, which overlap, are one host's.
+    lines = named[0].read_text().splitlines(keepends=True)
+    for folder, part in (("archive", lines[:60]), ("now", lines[50:])):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "node-0.log").write_text("".join(part))
+    assert not turns(tmp_path / "archive" / "node-0.log", tmp_path / "now" / "node-0.log")
 
 
 def test_a_host_that_got_another_name_is_one(tmp_path: Path) -> None:

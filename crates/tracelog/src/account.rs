@@ -72,8 +72,10 @@ pub struct HostFacts {
     pub revision: String,
     /// Its compiler's version.
     pub compiler: String,
-    /// The hosts that its lines name, where these take turns: it is none of them alone.
-    pub takes_turns: BTreeSet<String>,
+    /// Hosts that its lines name.
+    pub names: BTreeSet<String>,
+    /// True where lines of several of these come at the same time: it is none of them alone.
+    pub takes_turns: bool,
 }
 
 /// A line that couldn't be read.
@@ -331,10 +333,10 @@ impl LineTables {
         }
     }
 
-    /// Notes that lines of a host name several hosts in turns.
-    pub(crate) fn takes_turns(&mut self, host: &[u8], names: BTreeSet<String>) {
+    /// Notes the hosts that lines of a host name, and whether these take turns.
+    pub(crate) fn names(&mut self, host: &[u8], names: BTreeSet<String>, take_turns: bool) {
         if let Some(facts) = self.hosts.known(host) {
-            facts.takes_turns = names;
+            (facts.names, facts.takes_turns) = (names, take_turns);
         }
     }
 
@@ -539,7 +541,8 @@ fn merge(into: &mut HostFacts, facts: HostFacts) {
     if !facts.node.is_empty() {
         into.node = facts.node;
     }
-    into.takes_turns.extend(facts.takes_turns);
+    into.names.extend(facts.names);
+    into.takes_turns |= facts.takes_turns;
     if !facts.version.is_empty() && facts.version_ts_ns >= into.version_ts_ns {
         into.version_ts_ns = facts.version_ts_ns;
         (into.version, into.revision, into.compiler) = (facts.version, facts.revision, facts.compiler);

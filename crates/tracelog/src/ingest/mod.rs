@@ -12,7 +12,7 @@ mod piece;
 mod segment;
 mod survey;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -138,6 +138,7 @@ fn merge_cut(cuts: &Cuts<'_>, files: &[Surveyed], mut accounts: Vec<Account>, ta
     refuse_same(files, &digests)?;
     number_lines(cuts, &mut accounts);
     count_files(cuts, &mut accounts);
+    note_turns(cuts, &mut accounts);
     let sources = files.iter().zip(digests).map(|(file, digest)| SourceFacts { path: file.place(), bytes: file.bytes, digest });
     settle(tables, sources.collect(), accounts).map_err(|source| IngestError::Write { path: tables.into(), source })
 }
@@ -177,9 +178,43 @@ fn count_files(cuts: &Cuts<'_>, accounts: &mut [Account]) {
     }
 }
 
+/// A file's lines of a host.
+struct OfFile {
+    first_ts_ns: i64,
+    last_ts_ns: i64,
+    names: BTreeSet<String>,
+}
+
+/// Notes hosts with several files whose lines name other hosts at the same time: files of one name that are several hosts', as `*/node.log`.
+fn note_turns(cuts: &Cuts<'_>, accounts: &mut [Account]) {
+    let mut hosts: HashMap<String, BTreeMap<usize, OfFile>> = HashMap::new();
+    for (segment, account) in cuts.segments.iter().zip(&*accounts) {
+        for facts in &account.hosts {
+            let (Some(first), Some(last)) = (facts.first_ts_ns, facts.last_ts_ns) else { continue };
+            let files = hosts.entry(facts.host.clone()).or_default();
+            let new = || OfFile { first_ts_ns: first, last_ts_ns: last, names: BTreeSet::new() };
+            let file = files.entry(segment.source).or_insert_with(new);
+            (file.first_ts_ns, file.last_ts_ns) = (file.first_ts_ns.min(first), file.last_ts_ns.max(last));
+            file.names.extend(facts.names.iter().cloned());
+        }
+    }
+    let are_apart = |one: &OfFile, other: &OfFile| {
+        one.first_ts_ns < other.last_ts_ns
+            && other.first_ts_ns < one.last_ts_ns
+            && ![one, other].iter().any(|file| file.names.is_empty())
+            && one.names.is_disjoint(&other.names)
+    };
+    hosts.retain(|_, files| {
+        let files: Vec<&OfFile> = files.values().collect();
+        files.iter().enumerate().any(|(place, one)| files[place + 1..].iter().any(|other| are_apart(one, other)))
+    });
+    for facts in accounts.iter_mut().flat_map(|account| &mut account.hosts) {
+        facts.takes_turns |= hosts.contains_key(&facts.host);
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::fs::{self, File};
     use std::io::{BufWriter, Write};
     use std::sync::Mutex;

@@ -245,10 +245,8 @@ pub(super) fn read_segment(
     }
     batch.drain(&mut read).map_err(write)?;
     reader.finish(&mut OfLines { segment: &mut taking, lines: &[], at: 0 }).map_err(write)?;
-    if taking.named.take_turns {
-        let names = taking.named.all.iter().map(|name| String::from_utf8_lossy(name).into_owned());
-        taking.tables.takes_turns(whose, names.collect());
-    }
+    let names = taking.named.all.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    taking.tables.names(whose, names, taking.named.take_turns);
     let mut account = taking.tables.finish(whose, 0).map_err(write)?;
     (account.bytes, account.all_lines, account.overlaps) = (bytes_read, extent.lines, taking.overlaps);
     account.damage = extent.damage.map(|damage| DamagedFile {

@@ -356,7 +356,7 @@ def _warnings(ingested: Ingested, cluster: Cluster) -> list[Warning]:
         were = f"{counted(len(cluster.unread), 'file')} {'was' if len(cluster.unread) == 1 else 'were'}"
         found.append(of_bench.warning("unread_logs", unread=were, files=cluster.unread))
     if turns := [host for host in hosts if host.takes_turns]:
-        names = sorted({name for host in turns for name in host.takes_turns})
+        names = sorted({name for host in turns for name in host.names})
         found.append(of_bench.warning("hosts_in_turns", hosts=[host.host for host in turns], names=names))
     for kind, named in (
         ("silent_hosts", [host.host for host in hosts if not host.kept]),

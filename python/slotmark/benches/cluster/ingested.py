@@ -22,7 +22,8 @@ class Host(msgspec.Struct):
     compiler: str
     first_ts_ns: int | None = None
     last_ts_ns: int | None = None
-    takes_turns: list[str] = []
+    names: list[str] = []
+    takes_turns: bool = False
 
 
 class Rejection(msgspec.Struct):

@@ -303,14 +303,16 @@ def test_a_log_of_several_hosts_is_named_where_it_counts_as_one(tmp_path: Path) 
 
 
 def test_logs_of_one_name_that_are_several_hosts_are_told_from_parts_of_a_log(tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    genesis = logs / "genesis" / "genesis.shelley.json"
+
     def turns(*logs: Path) -> list[str]:
         name = f"run-{len(list(tmp_path.iterdir()))}"
-        done = slotmark("ingest", *logs, "-o", name, cwd=tmp_path)
+        done = slotmark("ingest", *logs, "--genesis", genesis, "-o", name, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         found = open_run(tmp_path / name).manifest.warnings
         return [one.text for one in found if one.kind == "hosts_in_turns"]
 
-    logs = cluster().write(tmp_path / "logs")
     named = [log.rename(log.with_name("node.log")) for log in sorted(logs.glob("*/stdout"))]
     (text,) = turns(*named)
     assert "Lines of several hosts (node-0, node-1, node-2) take turns in the logs of node," in text

@@ -25,6 +25,7 @@ FOR_ALL = {
     "texts",
     "places",
     "stores",
+    "stopping",
     "whole_files",
     "versions",
     "statistics",

@@ -4,12 +4,12 @@ import atexit
 import os
 import signal
 import sys
-import threading
 from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
 from slotmark.addresses import addresses_are_limited
+from slotmark.stopping import put_off, send_again
 from slotmark.threads import threads_left, threads_needed
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -57,9 +57,11 @@ def main() -> None:
     by = [signal.SIGINT]
     is_over = False
 
-    def stop(number: int, _frame: FrameType | None) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
         if is_over:
             signal.signal(number, signal.SIG_DFL)
+            return
+        if put_off(number, frame):
             return
         if number != signal.SIGINT:
             signal.signal(number, signal.SIG_IGN)  # a second one must not stop the tidying up
@@ -74,7 +76,7 @@ def main() -> None:
             return
         # It came while an object was removed, where Python drops exceptions: the signal is sent again when that is over.
         signal.signal(by[0], stop)
-        threading.Timer(0.01, os.kill, (os.getpid(), by[0])).start()
+        send_again(by[0])
 
     sys.unraisablehook = dropped
     _open_closed_streams()

@@ -44,6 +44,45 @@ def test_a_command_that_is_stopped_ends_with_one_line(
     assert not list(tmp_path.iterdir())
 
 
+_WHILE_DUCKDB_IS_LOADED = """
+import os, signal, sys
+from types import FrameType
+
+def plant(frame: FrameType, event: str, _: object) -> None:
+    if event == "call" and frame.f_code.co_filename.endswith("enum.py") and "_duckdb" in sys.modules:
+        sys.setprofile(None)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+sys.setprofile(plant)
+"""
+"""Sends a signal from code that DuckDB's loading runs, when it makes its types."""
+
+_OF_A_WORKER = """
+import time
+from slotmark.stopping import stop_once
+
+signal.signal(signal.SIGTERM, stop_once)
+try:
+    import duckdb
+    time.sleep(60)
+except KeyboardInterrupt:
+    sys.exit(f"stopped, with DuckDB loaded: {'duckdb' in sys.modules}")
+"""
+
+
+def test_a_signal_while_duckdb_is_loaded_stops_a_moment_later(tmp_path: Path) -> None:
+    main = "from slotmark.__main__ import main; main()"
+    made = slotmark("simulate", "value-only-5", "--slots", "60", "--direct", "-o", tmp_path / "run", timeout=120)
+    assert made.returncode == 0, made.stderr
+    for code, words, expected in (
+        (main, ["show", str(tmp_path / "run")], (143, "slotmark: interrupted; nothing was left half-written.\n")),
+        (_OF_A_WORKER, [], (1, "stopped, with DuckDB loaded: True\n")),
+    ):
+        command = [sys.executable, "-c", _WHILE_DUCKDB_IS_LOADED + code, *words]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        assert (ended.returncode, ended.stderr) == expected
+
+
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_tests_pass_where_these_signals_are_ignored(workers: str, tmp_path: Path) -> None:
     # As under nohup, which ignores SIGHUP, and in the background of a script, where SIGINT is ignored.

@@ -12,12 +12,12 @@ from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from types import FrameType
 from typing import Any, cast
 
 from slotmark.cores import usable_cores
 from slotmark.engine.piece import Merged, Piece, Progress, T
 from slotmark.errors import PieceError
+from slotmark.stopping import stop_once
 
 STOPPING_S = 10.0
 """Time that a piece which is stopped has for removing what it began."""
@@ -187,7 +187,7 @@ def begun(serve: Callable[..., None], *given: object) -> tuple[BaseProcess, Conn
 
 def _serve(pipe: Connection) -> None:
     """Does the pieces that come through a pipe, until that ends."""
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, stop_once)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         with suppress(EOFError, OSError):
@@ -197,11 +197,6 @@ def _serve(pipe: Connection) -> None:
     except KeyboardInterrupt:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _stop(number: int, _frame: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_IGN)  # a second one must not stop the tidying up
-    raise KeyboardInterrupt
 
 
 def _end_with_parent() -> None:

@@ -23,6 +23,7 @@ from select import POLLHUP, poll
 from types import FrameType
 
 from slotmark.measure.process import adopt_orphans, end_children
+from slotmark.stopping import stop_once
 
 _PR_SET_PDEATHSIG = 1
 """See prctl(2)."""
@@ -80,11 +81,6 @@ class Supervised:
             self._process.wait()
 
 
-def _stop(number: int, _frame: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_IGN)  # a second one must not stop the tidying up
-    raise KeyboardInterrupt
-
-
 def _let_be(_number: int, _frame: FrameType | None) -> None:
     """Ignores a signal; processes that are started don't, as they would if it were ignored by the kernel."""
 
@@ -108,7 +104,7 @@ def main(arguments: list[str]) -> None:
     )  # Ray's processes have SIGINT blocked, and so would all that is started here
     for number in (signal.SIGINT, signal.SIGQUIT):  # a shell has those that it doesn't wait for ignore them
         signal.signal(number, _let_be)
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, stop_once)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     adopt_orphans(on=True)
     try:

@@ -9,7 +9,7 @@ import msgspec
 
 from slotmark.benches.cluster.live.nodes import Role, resolve_node
 from slotmark.errors import ArgumentError
-from slotmark.numbers import fixed
+from slotmark.numbers import plain
 from slotmark.options import MOST_SEED, Option, duration_s, memory_bytes
 from slotmark.places import Place, Url, place
 
@@ -48,7 +48,7 @@ class Turn(msgspec.Struct, frozen=True):
 def _seconds(option: str, text: str) -> float:
     seconds = duration_s(option, text)
     if not 1 <= seconds <= _MOST_S:
-        raise ArgumentError(f"{option} '{text}': expected 1s to {fixed(_MOST_S / 3600)}h, a year.")
+        raise ArgumentError(f"{option} '{text}': expected 1s to {plain(_MOST_S / 3600)}h, a year.")
     return seconds
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -360,11 +361,16 @@ def test_a_session_that_was_killed_while_its_runs_were_written_is_resumed(
 def test_what_a_killed_session_left_is_removed_and_what_another_uses_is_not(tmp_path: Path) -> None:
     """A session that was killed left its stores for ever, also where it was resumed."""
     hold = "import pathlib, sys, time\nfrom slotmark.benches.ledger.scratch import scratch_below\nwith scratch_below(pathlib.Path(sys.argv[1])) as place:\n    (place / 'store').write_text('x')\n    print(place, flush=True)\n    time.sleep(600)\n"
-    with (
-        subprocess.Popen([sys.executable, "-c", hold, tmp_path], stdout=subprocess.PIPE, text=True) as killed,
-        subprocess.Popen([sys.executable, "-c", hold, tmp_path], stdout=subprocess.PIPE, text=True) as alive,
-    ):
-        left, used = (Path(one.stdout.readline().strip()) for one in (killed, alive) if one.stdout)
+    with ExitStack() as stack:
+        # One after the other: a session keeps others out of its folder, so none begins while another makes its place.
+        started, places = [], []
+        for _ in range(2):
+            command = [sys.executable, "-c", hold, tmp_path]
+            one = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            assert one.stdout is not None
+            started.append(one)
+            places.append(Path(one.stdout.readline().strip()))
+        (killed, alive), (left, used) = started, places
         assert (left / "store").is_file()
         killed.kill()
         killed.wait()

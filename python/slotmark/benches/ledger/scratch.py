@@ -4,7 +4,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from slotmark.errors import RunError
@@ -19,36 +19,22 @@ def scratch_below(out: Path) -> Iterator[Path]:
 
     A session holds a lock on its folder, which ends with its process.
     """
-    with ExitStack() as stack:
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-            # Else a session that begins at the same time could remove this one's folder before that is locked.
-            with _alone_in(out):
-                for left in sorted(out.glob(f"{_SCRATCH}*")):
-                    if (held := _locked(left)) is not None:
-                        shutil.rmtree(left, ignore_errors=True)
-                        os.close(held)
-                scratch = Path(stack.enter_context(FolderForAWhile(prefix=_SCRATCH, dir=out)))
-                held = _locked(scratch)
-        except OSError as error:
-            raise RunError(
-                f"{out}: can't make this folder ({error.strerror}). Choose another place with -o."
-            ) from error
-        if held is not None:
-            stack.callback(os.close, held)
-        yield scratch
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Waits until no other process is in this, with the same folder; where it can't be locked, as on some file servers, waits for none."""
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with suppress(OSError):
-            fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(held)
+        out.mkdir(parents=True, exist_ok=True)
+        for left in sorted(out.glob(f"{_SCRATCH}*")):
+            if (held := _locked(left)) is not None:
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(held)
+        folder = FolderForAWhile(prefix=_SCRATCH, dir=out)
+    except OSError as error:
+        raise RunError(f"{out}: can't make this folder ({error.strerror}). Choose another place with -o.") from error
+    with folder as scratch:
+        held = _locked(Path(scratch))
+        try:
+            yield Path(scratch)
+        finally:
+            if held is not None:
+                os.close(held)
 
 
 def _locked(folder: Path) -> int | None:

@@ -9,6 +9,7 @@ import msgspec
 import typer
 
 from slotmark.cli.console import progress, talk
+from slotmark.cli.given import refuse_densest_of_any_length
 from slotmark.cli.requests import from_requests
 from slotmark.errors import ArgumentError
 from slotmark.measure.forge import ChainRequest, forge
@@ -35,8 +36,7 @@ def info(
     from slotmark import _core
     from slotmark.cli.chain_table import print_chain
 
-    if start == "densest" and blocks is None:
-        raise ArgumentError("--start densest: which window is densest depends on its length. Give --blocks.")
+    refuse_densest_of_any_length(start, blocks)
     with progress("MB") as step:
         text = _core.chain_info(
             str(chain), start, blocks, lambda done, total: step(done // 10**6, total // 10**6, "reading")

@@ -12,7 +12,7 @@ from slotmark.benches.chainsync.request import Request, ServeRequest
 from slotmark.benches.chainsync.targets import FLOOR, build_all, built_ins
 from slotmark.cleaning import one_line, one_name
 from slotmark.cli.console import progress, talk
-from slotmark.cli.given import given
+from slotmark.cli.given import given, refuse_densest_of_any_length
 from slotmark.cli.requests import from_requests
 from slotmark.cli.session import end_session
 from slotmark.errors import ArgumentError, TargetError, did_you_mean
@@ -137,8 +137,7 @@ def serve(request: ServeRequest) -> None:
         raise ArgumentError("give --socket PATH, --listen HOST:PORT, or both.")
     if request.roll_back_every is not None and request.pace_us is None:
         raise ArgumentError("--roll-back-every: goes with --pace, which lets the chain grow.")
-    if request.start == "densest" and request.blocks is None:
-        raise ArgumentError("--start densest: which window is densest depends on its length. Give --blocks.")
+    refuse_densest_of_any_length(request.start, request.blocks)
     if request.blocks is not None and (
         request.start is None or (request.pace_us is not None and request.start != "densest")
     ):

@@ -1,8 +1,10 @@
-"""Options that were typed, where a command has forms that take other ones."""
+"""Options that were typed, where a command has forms that take other ones, or where one needs another."""
 
 from collections.abc import Iterator
 
 import typer
+
+from slotmark.errors import ArgumentError
 
 
 def given(context: typer.Context) -> Iterator[tuple[str, str]]:
@@ -11,3 +13,9 @@ def given(context: typer.Context) -> Iterator[tuple[str, str]]:
         source = context.get_parameter_source(parameter.name) if parameter.name else None
         if parameter.name and source is not None and source.name == "COMMANDLINE":
             yield parameter.name, parameter.opts[-1]
+
+
+def refuse_densest_of_any_length(start: str | None, blocks: int | None) -> None:
+    """Raises ArgumentError where ``--start densest`` has no ``--blocks``."""
+    if start == "densest" and blocks is None:
+        raise ArgumentError("--start densest: which window is densest depends on its length. Give --blocks.")

@@ -1,5 +1,6 @@
 """The versions that runs record: of this slotmark, and of a cardano-node's packages; and the numbers by which versions are ordered."""
 
+import datetime
 import platform
 import re
 import subprocess
@@ -21,6 +22,12 @@ PACKAGES = (
 _NUMBERS = re.compile(r"(?!\d{4}-\d\d-\d\d)v?(\d+(?:\.\d+)+|\d{1,4}(?!\w))")
 """One number alone is a version where it is short and no letter follows it: commits may be of digits, and days aren't versions."""
 
+_VERSION = re.compile(r"v?\d+(\.\d+)*")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+_YEAR = re.compile(r"(?<!\w)v?(19|20|21)\d\d(\d{4})?(?!\w)")
+"""A number that a version is taken not to have: a day that isn't written as 2026-12-31 has one, and would be a version that never comes."""
+
 
 def numbers_of(version: str) -> tuple[int, ...] | None:
     """The numbers that a version begins with, without zeros at their end, so that 10.8, v10.8 and 10.8.0 are equal; None where it begins with none."""
@@ -31,6 +38,26 @@ def numbers_of(version: str) -> tuple[int, ...] | None:
     while numbers and numbers[-1] == 0:
         numbers.pop()
     return tuple(numbers)
+
+
+def is_end(until: str, *, of_any_name: bool = False) -> bool:
+    """Returns whether a text is a day as 2026-12-31 or a version of numbers and dots, and none that can be taken for the other.
+
+    Args:
+        until: The text.
+        of_any_name: Whether a version may have more behind its numbers, or none.
+    """
+    if _DAY.fullmatch(until):
+        try:
+            return bool(datetime.date.fromisoformat(until))
+        except ValueError:
+            return False
+    if _YEAR.search(until):
+        return False
+    if not of_any_name:
+        return _VERSION.fullmatch(until) is not None
+    found = _VERSION.match(until)
+    return found is None or until[found.end() :][:1] not in ("/", ",")
 
 
 @cache

@@ -198,14 +198,26 @@ def test_the_default_policy_is_printed_and_read_again(bench: str, tmp_path: Path
     assert [one.up_to for one in read_policy(file, bench).accepted] == [0.05]
 
 
-@pytest.mark.parametrize("end", ["10.7", "v10.7.0", "2026-12-31"])
+@pytest.mark.parametrize("end", ["10.7", "v10.7.0", "2543.0", "2026-12-31"])
 def test_an_end_is_a_version_or_a_day(end: str, tmp_path: Path) -> None:
     (one,) = _accepted_until(end, tmp_path)
     assert one.until == end
 
 
 @pytest.mark.parametrize(
-    "end", ["31.12.2026", "12/31/2026", "12/31/26", "2026/12/31", "2026.12.31", "2026-12", "2026", "2026-02-30", "10,7"]
+    "end",
+    [
+        "31.12.2026",
+        "12/31/2026",
+        "12/31/26",
+        "2026/12/31",
+        "2026.12.31",
+        "20261231",
+        "2026-12",
+        "2026",
+        "2026-02-30",
+        "10,7",
+    ],
 )
 def test_a_day_in_another_form_is_no_version_that_never_comes(end: str, tmp_path: Path) -> None:
     with pytest.raises(ComparisonError, match="neither a version nor a date"):

@@ -12,7 +12,7 @@ from slotmark.compare.spread import entry_of
 from slotmark.compare.spread_table import SpreadTable
 from slotmark.errors import ComparisonError, StoreError
 from slotmark.history import Labels, Store, changes_of, history_of, make_store, open_store
-from slotmark.history.decisions import Accepted, Decisions, LeftOut, read_decisions
+from slotmark.history.decisions import FILE, Accepted, Decisions, LeftOut, read_decisions
 from slotmark.history.results import FoundChange
 from slotmark.metrics import catalogue
 from slotmark.report import changes_document, history_document
@@ -174,6 +174,29 @@ def test_a_change_is_accepted_until_that_version_or_a_later_one_is_there(
 ) -> None:
     accepted = Accepted(change="a", reason="b", until=until)
     assert accepted.holds(datetime.date(2026, 1, 1), versions) == holds
+
+
+@pytest.mark.parametrize("until", ["31.12.2026", "12/31/2026", "12/31/26", "2026-12", "2026-02-30", "10,8"])
+def test_a_day_in_another_form_is_no_version_that_never_comes(until: str, store: Store) -> None:
+    """The change would be accepted for good."""
+    assert isinstance(store.place, Path)
+    (change,) = sure(store)
+    words = ("store", "accept", change.id, "--reason", "known", "--until", until, "--store", store.place)
+    refused = slotmark(*words)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
+    assert f"until '{until}', which is neither a day as 2026-12-31 nor a version" in refused.stderr
+    assert not (store.place / FILE).exists()
+    (store.place / FILE).write_text(f"[[accepted]]\nchange = 'a'\nreason = 'b'\nuntil = '{until}'")
+    with pytest.raises(StoreError, match="neither a day as 2026-12-31 nor a version"):
+        read_decisions(store)
+
+
+@pytest.mark.parametrize("until", ["10.8", "v10.8.0", "10.8-pre", "2026-12-31", "nightly", "45ab2012"])
+def test_a_change_is_accepted_until_a_day_or_any_version(until: str, store: Store) -> None:
+    assert isinstance(store.place, Path)
+    (store.place / FILE).write_text(f"[[accepted]]\nchange = 'a'\nreason = 'b'\nuntil = '{until}'")
+    (accepted,) = read_decisions(store).accepted
+    assert accepted.until == until
 
 
 def test_what_readers_decide_counts(store: Store) -> None:

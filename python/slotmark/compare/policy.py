@@ -8,7 +8,6 @@ import json
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,13 +20,9 @@ from slotmark.numbers import percent, quantity, share
 from slotmark.run import Manifest
 from slotmark.texts import read_toml
 from slotmark.verdict import Conditional, Verdict
-from slotmark.versions import numbers_of
+from slotmark.versions import is_end, numbers_of
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_VERSION = re.compile(r"v?\d+(\.\d+)*")
-
-_YEAR = 1_900
-"""A version has no number this large: a day that isn't written as 2026-12-31 does, and would be a version that never comes."""
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,21 +213,12 @@ def _accepted(path: Path, one: _Accepted) -> Accepted:
     where = f"what is accepted of '{one.metric}'"
     if not one.reason.strip():
         raise ComparisonError(f"{path}: {where} has no reason. Write down who accepted it, and why.")
-    if not _is_end(one.until):
+    if not is_end(one.until):
         raise ComparisonError(
             f"{path}: {where} ends at '{one.until}', which is neither a version nor a date. Write until = \"10.7\" or until = 2026-12-31."
         )
     up_to = None if one.up_to is None else _share(path, f"up_to in {where}", one.up_to)
     return Accepted(metric=one.metric, reason=one.reason, until=one.until, up_to=up_to)
-
-
-def _is_end(until: str) -> bool:
-    """Returns whether it is a day or a version, and none that can be taken for the other."""
-    if _DATE.fullmatch(until):
-        with suppress(ValueError):
-            return bool(datetime.date.fromisoformat(until))
-        return False
-    return _VERSION.fullmatch(until) is not None and all(one < _YEAR for one in numbers_of(until) or (_YEAR,))
 
 
 def policy_text(bench: str) -> str:

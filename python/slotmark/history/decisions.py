@@ -13,7 +13,7 @@ from slotmark.errors import ArgumentError, StoreError
 from slotmark.history.store import Store
 from slotmark.places import Url
 from slotmark.texts import MOST_TOML_BYTES, parsed_toml, toml_text, toml_value
-from slotmark.versions import numbers_of
+from slotmark.versions import is_end, numbers_of
 from slotmark.whole_files import written_whole
 
 FILE = "decisions.toml"
@@ -158,9 +158,16 @@ def _lines(decided: Accepted) -> str:
 
 def _decisions(file: str, text: str) -> Decisions:
     try:
-        return msgspec.convert(cleaned(parsed_toml(text)), Decisions)
+        found = msgspec.convert(cleaned(parsed_toml(text)), Decisions)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise _wrong(file, error) from error
+    for one in found.accepted:
+        if one.until and not is_end(one.until, of_any_name=True):
+            raise StoreError(
+                f"{file}: change {one.change} is accepted until '{one.until}', which is neither a day as 2026-12-31 nor a version, so it would be accepted for good. "
+                "Write one of them."
+            )
+    return found
 
 
 def _wrong(file: str, error: Exception) -> StoreError:

@@ -62,6 +62,35 @@ def test_a_session_of_simulated_rounds_ends_undecided_and_goes_on(policy: Path, 
     assert "confidence sequence" in (out / "report.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("as_pipe", [True, False])
+def test_rounds_go_by_the_policy_that_they_began_with(as_pipe: bool, tmp_path: Path) -> None:
+    """A pipe is empty when it is read again, which is the default policy; and a file may change meanwhile."""
+    policy, script = tmp_path / "policy.toml", tmp_path / "changes the policy.sh"
+    policy.write_text('[metrics]\nslot_to_announced = { margin = "77%" }\n', encoding="utf-8")
+    script.write_text(f': >"{policy}"\n{SIMULATE.replace("{round}", "$1").replace("{out}", "$2")}', encoding="utf-8")
+    asked = ["--run-a", SIMULATE, "--run-b", f"sh '{script}' 7 {{out}}", "--budget", "1h", "--rounds-at-most", "1"]
+    words = [sys.executable, "-m", "slotmark", "compare", "--until-decided", *asked, "-o", str(tmp_path / "out")]
+    named = f"<(cat {policy})" if as_pipe else str(policy)
+    ended = subprocess.run(
+        ["bash", "-c", f"{shlex.join(words)} --policy {named}"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 3, ended.stderr
+    report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    (row,) = (row for row in report["rows"] if row["metric"]["id"] == "slot_to_announced")
+    assert row["differences"][0]["margin"] == 0.77
+
+
+def test_a_gate_may_be_a_pipe(tmp_path: Path) -> None:
+    asked = ["--run-a", SIMULATE, "--run-b", SLOWER, "--budget", "1h", "--rounds-at-most", "1"]
+    words = [sys.executable, "-m", "slotmark", "compare", "--until-decided", *asked, "-o", str(tmp_path / "out")]
+    gate = "<(echo 'slot_to_announced = \"2%\"')"
+    ended = subprocess.run(
+        ["bash", "-c", f"{shlex.join(words)} --gate {gate}"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 3, ended.stderr
+    assert "no verdict on Slot start to announced" in ended.stdout.splitlines()[-1]
+
+
 @pytest.mark.slow
 def test_simulated_rounds_are_made_until_the_slower_tick_holds(policy: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"

@@ -96,8 +96,6 @@ def compare(
     margins = dict(share_of_metric("--margin", text, "blocks_per_s=5%") for text in margin or [])
     if until.until_decided:
         result = decided_by_rounds(until, deciding, out, filters=filters, margins=margins, seed=seed)
-        if deciding.gate:
-            refuse_blind_gate(result, deciding_policy(result.bench, deciding))
         _end(result, comparison_document(result, style.value), result, deciding, out, as_json=as_json)
         return
     if deciding.show_policy and named:

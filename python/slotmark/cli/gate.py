@@ -11,7 +11,7 @@ import msgspec
 
 from slotmark.errors import ArgumentError, did_you_mean
 from slotmark.options import Option, fraction
-from slotmark.texts import read_toml
+from slotmark.texts import parsed_toml, toml_text
 from slotmark.verdict import Conditional, Verdict
 
 if TYPE_CHECKING:
@@ -121,28 +121,50 @@ def find_earlier(store: str) -> "FindEarlier":
 
 
 def deciding_policy(bench: str, asked: Deciding) -> "Policy | None":
-    """The policy that the options make: of the file, of the gate's metrics alone, of all tested metrics; None where no option makes one.
+    """The policy that the options make for a bench; errors as of :class:`Decides`."""
+    return Decides(asked).of(bench)
+
+
+class Decides:
+    """What decides by the options. Their file is read once, here: a pipe can't be read again, and rounds that go on for hours go by one policy.
+
+    Attributes:
+        content: The text of the policy's file, or of the gate's; empty without either.
 
     Raises:
-        ArgumentError: There are a policy and a gate, or the gate's file is none.
-        ComparisonError: The policy's file is none.
+        ArgumentError: There are a policy and a gate, or the gate's file can't be read.
+        ComparisonError: The policy's file can't be read.
     """
-    from slotmark.compare.policy import Policy, only, read_policy, tested_metrics
 
-    policy, gate, fail_on, conditional = asked.policy, asked.gate, asked.fail_on, asked.conditional
-    if policy and gate:
-        raise ArgumentError("--policy and --gate both name what decides. Give one of them.")
-    if policy:
-        found = read_policy(policy, bench)
-    elif gate or fail_on:
-        tested = [metric.id for metric in tested_metrics(bench)]
-        decisive = _read_gate(gate, tested) if gate else dict.fromkeys(tested)
-        found = only(decisive, bench, gate.name if gate else "all tested metrics", needs_all=gate is not None)
-    elif conditional:
-        found = Policy()
-    else:
-        return None
-    return msgspec.structs.replace(found, conditional=conditional) if conditional else found
+    def __init__(self, asked: Deciding) -> None:
+        from slotmark.compare.policy import policy_file
+
+        if asked.policy and asked.gate:
+            raise ArgumentError("--policy and --gate both name what decides. Give one of them.")
+        self._asked = asked
+        self.content = policy_file(asked.policy) if asked.policy else _gate_file(asked.gate) if asked.gate else ""
+
+    def of(self, bench: str) -> "Policy | None":
+        """The policy of a bench: of the file, of the gate's metrics alone, of all tested metrics; None where no option makes one.
+
+        Raises:
+            ArgumentError: The gate's file is none.
+            ComparisonError: The policy's file is none.
+        """
+        from slotmark.compare.policy import Policy, only, policy_in, tested_metrics
+
+        policy, gate, conditional = self._asked.policy, self._asked.gate, self._asked.conditional
+        if policy:
+            found = policy_in(self.content, policy, bench)
+        elif gate or self._asked.fail_on:
+            tested = [metric.id for metric in tested_metrics(bench)]
+            decisive = _gated(self.content, gate, tested) if gate else dict.fromkeys(tested)
+            found = only(decisive, bench, gate.name if gate else "all tested metrics", needs_all=gate is not None)
+        elif conditional:
+            found = Policy()
+        else:
+            return None
+        return msgspec.structs.replace(found, conditional=conditional) if conditional else found
 
 
 def refuse_blind_gate(comparison: "Comparison", gate: "Policy | None") -> None:
@@ -174,22 +196,35 @@ def exit_code(comparison: "Comparison", asked: Deciding) -> int:
     return EXIT_CODES[answer] if fails.get(answer) else 0
 
 
-def _read_gate(path: Path, tested: Sequence[str]) -> dict[str, float | None]:
-    """The margins of a gate's metrics, by metric id: a TOML file with lines as ``forge_ticked = "3%"``.
+def _gate_file(path: Path) -> str:
+    """Returns the text of a gate's file. ArgumentError where it can't be read."""
+    try:
+        return toml_text(path)
+    except OSError as error:
+        raise ArgumentError(f"--gate {path}: can't be read ({error.strerror}). Give a TOML file.") from error
+    except UnicodeDecodeError as error:
+        raise _no_gate(path, error) from error
+
+
+def _no_gate(path: Path, error: Exception) -> ArgumentError:
+    return ArgumentError(f'--gate {path}: not TOML ({error}). Expected lines as forge_ticked = "3%".')
+
+
+def _gated(text: str, path: Path, tested: Sequence[str]) -> dict[str, float | None]:
+    """The margins of a gate's metrics, by metric id: TOML with lines as ``forge_ticked = "3%"``.
 
     Args:
+        text: The text of the file.
         path: The file.
         tested: The metrics that there are.
 
     Raises:
-        ArgumentError: There is no such file, it is no such TOML, or it names another metric.
+        ArgumentError: It is no such TOML, or it names another metric.
     """
     try:
-        entries = read_toml(path)
-    except OSError as error:
-        raise ArgumentError(f"--gate {path}: can't be read ({error.strerror}). Give a TOML file.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ArgumentError(f'--gate {path}: not TOML ({error}). Expected lines as forge_ticked = "3%".') from error
+        entries = parsed_toml(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _no_gate(path, error) from error
     if not entries:
         raise ArgumentError(f'--gate {path}: names no metric. Expected lines as forge_ticked = "3%".')
     for metric in entries:

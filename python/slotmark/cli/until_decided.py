@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from slotmark.cli.console import talk
-from slotmark.cli.gate import Deciding, deciding_policy
+from slotmark.cli.gate import Decides, Deciding, refuse_blind_gate
 from slotmark.errors import ArgumentError, ComparisonError
 from slotmark.options import Option, ResumeOption, duration_s
 
@@ -75,6 +75,7 @@ def decided_by_rounds(
     from slotmark.metrics import parse_filters
     from slotmark.words import counted
 
+    decides = Decides(deciding)
     request = Request(
         commands={"a": words_of("--run-a", until.run_a), "b": words_of("--run-b", until.run_b)},
         out=_out(out),
@@ -83,13 +84,13 @@ def decided_by_rounds(
         seed=seed,
         resume=until.resume,
         settings={
-            "what decides": _contents(deciding.policy, deciding.gate),
+            "what decides": decides.content,
             "'fail-on' and 'conditional'": f"{deciding.fail_on} {deciding.conditional}",
             "--margin": str(dict(margins)),
             "--filter": " ".join(filters) if filters else "",
         },
     )
-    _refuse_no_policy(deciding)
+    _refuse_no_policy(decides)
     last: list[Comparison] = []
 
     def looked(groups: "Groups") -> "Look":
@@ -98,7 +99,7 @@ def decided_by_rounds(
             groups,
             filters=None if filters is None else parse_filters(filters, bench),
             margins=margins,
-            policy=deciding_policy(bench, deciding),
+            policy=decides.of(bench),
             seed=seed,
             progress=lambda done, total, what: doing(
                 f"comparing {counted(len(groups[0]), 'round')}: {what}, {done} of {total}"
@@ -114,11 +115,13 @@ def decided_by_rounds(
             looked,
             doing,
             lambda words: talk.remark(f"slotmark: {words}"),
-            checking(lambda bench: deciding_policy(bench, deciding)),
+            checking(decides.of),
             spoilt,
         )
     if not ended.decided:
         talk.remark(f"slotmark: ended by {ended.by}; --resume goes on, with a larger --budget or more rounds")
+    if deciding.gate:
+        refuse_blind_gate(last[0], decides.of(last[0].bench))
     return last[0]
 
 
@@ -159,15 +162,7 @@ def _budget_s(until: Until) -> float:
     return until.budget_s
 
 
-def _contents(*files: Path | None) -> str:
-    """Returns the contents of files that decide; ArgumentError where one can't be read."""
-    try:
-        return " ".join(file.read_text(encoding="utf-8", errors="replace") for file in files if file)
-    except OSError as error:
-        raise ArgumentError(f"{error.filename}: can't be read ({error.strerror}). Give a TOML file.") from error
-
-
-def _refuse_no_policy(deciding: Deciding) -> None:
+def _refuse_no_policy(decides: Decides) -> None:
     """Refuses a policy that is one for no bench, before any run is made. Which bench it is for is known by the first run."""
     from slotmark.compare.looks import decides_by_rounds
     from slotmark.metrics import benches
@@ -176,7 +171,7 @@ def _refuse_no_policy(deciding: Deciding) -> None:
     known = [bench for bench in benches() if decides_by_rounds(bench)]
     for bench in known:
         try:
-            deciding_policy(bench, deciding)
+            decides.of(bench)
         except (ComparisonError, ArgumentError) as error:
             errors.append(error)
     if len(errors) == len(known):

@@ -18,7 +18,7 @@ from slotmark.errors import ComparisonError, did_you_mean
 from slotmark.metrics import Better, Metric, Rank, catalogue
 from slotmark.numbers import percent, quantity, share
 from slotmark.run import Manifest
-from slotmark.texts import read_toml
+from slotmark.texts import parsed_toml, toml_text
 from slotmark.verdict import Conditional, Verdict
 from slotmark.versions import is_end, numbers_of
 
@@ -143,25 +143,41 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_policy(path: Path, bench: str) -> Policy:
-    """The policy in a TOML file; :func:`policy_text` has every field.
+    """The policy in a TOML file; :func:`policy_text` has every field. Arguments and errors as of :func:`policy_in` and :func:`policy_file`."""
+    return policy_in(policy_file(path), path, bench)
 
-    Args:
-        path: The file.
-        bench: Bench of the runs that it is for.
 
-    Raises:
-        ComparisonError: There is no such file, it is no such TOML, or it is of another bench, of metrics that aren't tested, or of
-            warnings that there aren't.
-    """
+def policy_file(path: Path) -> str:
+    """Returns the text of a policy file. ComparisonError where it can't be read."""
     try:
-        content = read_toml(path)
-        written = msgspec.convert(_with_dates_as_text(content), _File)
+        return toml_text(path)
     except OSError as error:
         raise ComparisonError(
             f"{path}: the policy can't be read ({error.strerror}). Give a TOML file; --show-policy prints one."
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise ComparisonError(f"{path}: no policy ({error}). Compare it with what --show-policy prints.") from error
+    except UnicodeDecodeError as error:
+        raise _no_policy(path, error) from error
+
+
+def _no_policy(path: Path, error: Exception) -> ComparisonError:
+    return ComparisonError(f"{path}: no policy ({error}). Compare it with what --show-policy prints.")
+
+
+def policy_in(text: str, path: Path, bench: str) -> Policy:
+    """The policy in the text of a file.
+
+    Args:
+        text: The text.
+        path: The file.
+        bench: Bench of the runs that it is for.
+
+    Raises:
+        ComparisonError: It is no such TOML, or it is of another bench, of metrics that aren't tested, or of warnings that there aren't.
+    """
+    try:
+        written = msgspec.convert(_with_dates_as_text(parsed_toml(text)), _File)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise _no_policy(path, error) from error
     if written.bench not in ("", bench):
         raise ComparisonError(
             f"{path}: a policy for bench '{written.bench}', but the runs are of '{bench}'. Give one for '{bench}', or none."

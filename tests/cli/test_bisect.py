@@ -1,6 +1,7 @@
 """`slotmark store bisect` as a user calls it: a real Git repository, a program that builds and measures."""
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -222,6 +223,23 @@ def test_a_file_whose_commits_are_in_another_order_is_not_resumed(repo: Path, tm
     other = slotmark(*asked, "--resume")
     assert other.returncode == 2
     assert "--resume: not the session that was cut: commits was " in other.stderr
+
+
+def test_another_script_under_the_same_name_is_not_resumed(repo: Path, tmp_path: Path) -> None:
+    """Runs that were measured in two ways differ by that, and a commit would be named for it."""
+    asked, script = words(repo, tmp_path / "runs"), tmp_path / "measure.py"
+    run = asked.index("--run") + 1
+    script.write_text(
+        f"import subprocess, sys\nsys.exit(subprocess.call({shlex.split(asked[run])[:-3]} + sys.argv[1:]))"
+    )
+    asked[run] = shlex.join([sys.executable, str(script), *shlex.split(asked[run])[-3:]])
+    asked[asked.index("--bad") + 1] = git(repo, "rev-list", "--reverse", "main").split()[BROKEN]
+    cut = slotmark(*asked)
+    assert "1 round finished and kept" in cut.stderr  # the bad commit failed
+    script.write_text(f"{script.read_text()}  # changed")
+    other = slotmark(*asked, "--resume")
+    assert other.returncode == 2
+    assert "--resume: not the session that was cut: --run was " in other.stderr
 
 
 @pytest.mark.parametrize("name", ["run-1.py", "run-2"])

@@ -80,6 +80,24 @@ def test_rounds_go_by_the_policy_that_they_began_with(as_pipe: bool, tmp_path: P
     assert row["differences"][0]["margin"] == 0.77
 
 
+def test_a_command_whose_program_was_built_anew_is_not_the_one_that_was_cut(tmp_path: Path) -> None:
+    """Rounds of two builds would be put into one side."""
+    program, out = tmp_path / "measure.sh", tmp_path / "out"
+    program.write_text(f"#!/bin/sh\n{SIMULATE.replace('{round}', '$1').replace('{out}', '$2')}\n", encoding="utf-8")
+    program.chmod(0o700)
+    asked = ["--run-a", SIMULATE, "--run-b", f"{program} 7{{round}} {{out}}", "--budget", "1h", "-o", out]
+    assert until(*asked, "--rounds-at-most", "1").returncode == 0
+    kept = (out / FILE).read_bytes()
+    program.write_text(program.read_text(encoding="utf-8").replace("--direct", "--direct --set ledger_tick.mean=120ms"))
+    refused = until(*asked, "--rounds-at-most", "2", "--resume")
+    assert refused.returncode == 2
+    assert (
+        f"not the session that was cut: --run-b was {program} '7{{round}}' '{{out}}' ({program} is sha256:"
+        in refused.stderr
+    )
+    assert (out / FILE).read_bytes() == kept
+
+
 def test_a_gate_may_be_a_pipe(tmp_path: Path) -> None:
     asked = ["--run-a", SIMULATE, "--run-b", SLOWER, "--budget", "1h", "--rounds-at-most", "1"]
     words = [sys.executable, "-m", "slotmark", "compare", "--until-decided", *asked, "-o", str(tmp_path / "out")]

@@ -126,7 +126,7 @@ def deciding_policy(bench: str, asked: Deciding) -> "Policy | None":
 
 
 class Decides:
-    """What decides by the options. Their file is read once, here: a pipe can't be read again, and rounds that go on for hours go by one policy.
+    """Policies by the options of a command. Their file is read once, here: a pipe can't be read again, and rounds that go on for hours go by one policy.
 
     Attributes:
         content: The text of the policy's file, or of the gate's; empty without either.

@@ -7,7 +7,6 @@ Each round has a run by each command, in an order that is drawn at random.
 """
 
 import random
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ import msgspec
 from slotmark.errors import RunError, TargetError
 from slotmark.measure import session as sessions
 from slotmark.measure.by_command import Budgeted, Timed, filled, made_by, remove_cut, removed, used_s
+from slotmark.measure.content import in_words
 from slotmark.numbers import duration
 from slotmark.run import Run, open_run
 from slotmark.run.folder import as_of_round
@@ -114,7 +114,7 @@ def make_rounds(
         KeyboardInterrupt: A signal came; finished rounds are kept.
     """
     asked = {
-        **{f"--run-{side}": shlex.join(words) for side, words in request.commands.items()},
+        **{f"--run-{side}": in_words(words) for side, words in request.commands.items()},
         "--seed": str(request.seed),
     }
     if not request.resume:

@@ -1,6 +1,7 @@
 """Contents of commands: a program that was built anew under its old name is another one."""
 
 import hashlib
+import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,13 +14,13 @@ def contents_of(words: Sequence[str]) -> list[str]:
 
 
 def in_words(words: Sequence[str]) -> str:
-    """A command as a line, with the digests of the files that it names, so that it is another line for other files."""
+    """A command as a shell takes it, with the digests of the files that it names, so that it is another line for other files."""
     named = [
         f"{word} is {content}"
         for word, content in zip(words, contents_of(words), strict=True)
         if content.startswith(_DIGEST) and content != word
     ]
-    return " ".join(words) + (f" ({', '.join(named)})" if named else "")
+    return shlex.join(words) + (f" ({', '.join(named)})" if named else "")
 
 
 _DIGEST = "sha256:"

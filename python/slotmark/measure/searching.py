@@ -7,7 +7,6 @@ The runs are numbered over all commits.
 """
 
 import hashlib
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ import msgspec
 
 from slotmark.errors import ArgumentError, TargetError
 from slotmark.measure.by_command import Budgeted, Timed, filled, made_by, remove_cut, removed, used_s, words_of
+from slotmark.measure.content import in_words
 from slotmark.numbers import duration
 from slotmark.run import Run, open_run
 from slotmark.run.storage import MANIFEST, refuse_existing
@@ -110,7 +110,7 @@ def search(
     """
     commits = request.commits
     asked = {
-        "--run": shlex.join(request.command),
+        "--run": in_words(request.command),
         "commits": f"{commits[0]} to {commits[-1]}, {len(commits):,} in all, in the order {_order(commits)}",
     }
     with request.session(Made, asked, on_remark) as kept:

@@ -144,6 +144,35 @@ def test_a_session_goes_on_only_with_the_limits_and_the_programs_that_it_was_cut
     assert list(differing()) == (["node a"] if here else [])  # elsewhere its file is another machine's
 
 
+@pytest.mark.parametrize(
+    ("line", "changed"),
+    [
+        ('environment = { OPTIONS = "-N2" }', 'environment = { OPTIONS = "-N4" }'),
+        ('producer = ["--forge"]', 'producer = ["--forge", "--fast"]'),
+        ('prepare = ["./prepare"]', ""),
+    ],
+)
+def test_a_session_goes_on_only_with_the_recipe_that_it_was_cut_with(line: str, changed: str, tmp_path: Path) -> None:
+    """Variables, words of hosts with a pool and preparation are parts of what is measured, as the command is."""
+    (tmp_path / "bed.json").touch()
+    for name in ("node", "prepare"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o700)
+    recipe = tmp_path / "node.toml"
+
+    def asked(line: str) -> dict[str, str]:
+        recipe.write_text(f'command = ["./node"]\ntip = "(?P<hash>x)(?P<slot>y)"\nready = "socket"\n{line}\n')
+        each = Request(bed=tmp_path, out=tmp_path, ready_within_s=1, grace_s=1)
+        session = Session(nodes={"a": Named(str(tmp_path)), "b": Named("cat")}, each=each)
+        return dict(_asked(session, "loopback", {"node-0": MACHINE}, here=True))
+
+    before = asked(line)
+    assert asked(line) == before
+    assert [name for name, now in asked(changed).items() if now != before[name]] == ["node a"]
+    (tmp_path / "prepare").write_text("#!/bin/sh\n# built anew\n")
+    assert (asked(line) != before) == ("prepare" in line)
+
+
 def of_side(runs: list[Run], name: str) -> list[Run]:
     return [run for run in runs if run.manifest.target.name == name]
 

@@ -1,5 +1,6 @@
 """Nodes that take turns on one bed: a session of rounds, each with a live run of every node, so that the day and the machine drop out."""
 
+import hashlib
 import os
 import random
 import shutil
@@ -18,7 +19,7 @@ from slotmark.benches.cluster.live.placing import halves, hosts_as, hosts_file
 from slotmark.benches.cluster.live.request import Request, Session, Turn
 from slotmark.errors import LogError, TargetError
 from slotmark.measure import session as sessions
-from slotmark.measure.content import in_words
+from slotmark.measure.content import contents_of, in_words
 from slotmark.options import option_of
 from slotmark.places import folder_of
 from slotmark.run import MachineFacts, utc_now
@@ -121,10 +122,7 @@ def _asked(
     each, file = session.each, hosts_file(session.each)
     yield "the list of --node", ", ".join(session.nodes)
     yield from (
-        (
-            f"node {name}",
-            f"{in_words(resolve_node(one.node).recipe.command) if here else one.node}{f' as {one.role}' if one.role else ''}",
-        )
+        (f"node {name}", f"{_known(one.node) if here else one.node}{f' as {one.role}' if one.role else ''}")
         for name, one in session.nodes.items()
     )
     yield "the bed", f"{each.bed.resolve()}, {digest_of(each.bed / 'bed.json')}"
@@ -140,6 +138,14 @@ def _asked(
     words = {host: sessions.machine_in_words(facts) for host, facts in machines.items()}
     first = next(iter(words.values()))
     yield from ((f"the machine of {host}", one) for host, one in words.items() if one != first)
+
+
+def _known(node: str) -> str:
+    """A node in words, by its command, the files that this names, and all else that its recipe says."""
+    recipe = resolve_node(node).recipe
+    prepared = contents_of(recipe.prepare) if recipe.prepare else []
+    digest = hashlib.sha256(msgspec.json.encode((recipe, prepared), order="deterministic")).hexdigest()
+    return f"{in_words(recipe.command)}, by a recipe with the digest {digest[:12]}"
 
 
 def runs_of(session: Session, number: int) -> list[Request]:

@@ -11,7 +11,7 @@ import pytest
 from slotmark import warnings
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.simulate import load_profile
-from slotmark.compare import Comparison, Difference, compare
+from slotmark.compare import Comparison, Difference, Policy, compare
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue
 from slotmark.report import comparison_document
@@ -161,6 +161,38 @@ def test_a_round_in_which_a_node_died_is_left_out_with_its_pair(
     (doubt,) = (one for one in comparison.warnings if one.kind == "round_left_out")
     assert doubt.text.startswith("Round 3 is not compared: round 3: new-3: node-2: ")
     assert "Round 3 is not compared" in html(comparison_document(comparison))
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        catalogue("cluster").warning("node_died", "node-2", words="out of memory"),
+        catalogue("cluster").warning("machine_lost", why="no answer", slot=7, hosts="node-2"),
+    ],
+)
+def test_nothing_ships_on_a_run_by_itself_in_which_a_node_died(
+    why: Warning, session: Callable[[str, int], Run]
+) -> None:
+    """There is no round that it could be left out with, and figures are of the nodes that were left."""
+
+    def alone(name: str, *doubts: Warning) -> list[Run]:
+        runs = [session(name, number) for number in (1, 2, 3, 4)]
+        return [
+            Run(
+                run.path,
+                msgspec.structs.replace(
+                    run.manifest, session=f"{name} {place}", parameters={}, warnings=[*doubts] if place else []
+                ),
+            )
+            for place, run in enumerate(runs)
+        ]
+
+    wide = Policy(margins={metric.id: 9.0 for metric in catalogue("cluster").metrics if metric.tested})
+    ours = alone("old")
+    shipped, stopped = (compare([ours, alone("new", *doubts)], policy=wide).decision for doubts in ([], [why]))
+    assert shipped is not None and stopped is not None
+    assert shipped.answer == "ship", shipped.line
+    assert (stopped.answer, why.kind in stopped.line) == ("run again", True)
 
 
 def test_a_third_side_of_other_rounds_of_the_session_changes_none_of_the_others(

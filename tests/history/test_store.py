@@ -14,12 +14,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from slotmark.benches.cluster.direct import simulate_direct
+from slotmark.benches.cluster.simulate import load_profile
 from slotmark.errors import ArgumentError, SlotmarkError, StoreError
 from slotmark.history import Labels, Store, history_of, index, make_store, open_store
 from slotmark.history.decisions import Decisions
 from slotmark.history.earlier import runs_like
 from slotmark.history.store import digest_of
-from slotmark.metrics import samples
+from slotmark.metrics import catalogue, samples
 from slotmark.places import Url
 from slotmark.run import Run, check_run, open_run
 from tests.conftest import bytes_of, remarks, slotmark
@@ -412,3 +414,30 @@ def test_a_commit_is_a_version_by_twelve_digits_where_nothing_else_names_one(run
     ]
     shown = slotmark("history", METRIC, "--store", tmp_path / "store").stdout
     assert " 0123456789ab " in shown and " ref " not in shown
+
+
+def test_a_run_in_which_a_node_died_is_kept_and_counts_in_no_history(tmp_path: Path) -> None:
+    """Its figures are of the nodes that were left: a history named its version as worse."""
+    settings = ("hosts=4", "pools=4", "run.slots=120")
+    made_up = [
+        simulate_direct(
+            load_profile("value-only-5", settings), seed, tmp_path / f"run-{seed}", lambda _done, _all: None
+        )[0]
+        for seed in (1, 2)
+    ]
+    died = catalogue("cluster").warning("node_died", "node-1", words="it was killed by signal 11")
+    changed = msgspec.structs.replace(made_up[1].manifest, warnings=[*made_up[1].manifest.warnings, died])
+    (made_up[1].path / "run.json").write_bytes(msgspec.json.encode(changed))
+    added = slotmark("store", "add", *(run.path for run in made_up), "--to", tmp_path / "store")
+    assert added.returncode == 0, added.stderr
+    (line,) = remarks(added.stderr)
+    assert line.startswith(f"slotmark: {made_up[1].path}: no history counts it: node-1: The node ended by itself")
+    store = open_store(tmp_path / "store")
+    for _ in range(2):
+        (series,) = history_of(store, "adopted_by_096", Decisions()).series
+        assert [version.runs for version in series.versions] == [1]
+        store.recompute()
+        store.keep_index()
+    facts = {row["run"]: {one["name"]: one["value"] for one in row["facts"]} for row in store.table().to_pylist()}
+    told = [facts[digest_of(run)].get("not counted", "") for run in made_up]
+    assert (told[0], told[1].startswith("node-1: The node ended by itself")) == ("", True)

@@ -87,6 +87,9 @@ def add(
         store.keep_index()
     for one in found:
         typer.echo(f"{one.run}  {one.place}{'' if one.new else ' (already there)'}")
+    for one in found:
+        if one.spoilt:
+            talk.remark(f"slotmark: {one.place}: no history counts it: {one.spoilt}")
     _remark_on_order([str(one.place) for one in found if one.late])
 
 

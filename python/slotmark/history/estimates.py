@@ -3,6 +3,7 @@
 import msgspec
 import numpy as np
 
+from slotmark.compare.looks import spoilt
 from slotmark.compare.side_units import is_recorded, side_of_runs
 from slotmark.compare.traits import traits_of
 from slotmark.metrics import AllSamples, Analysis, LongSamples, Metric
@@ -45,13 +46,15 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def estimates_of(run: Run, only: str = "") -> list[Estimate]:
-    """The estimates of a run, in the order of the catalogue and of parts. RunError where it is damaged.
+    """The estimates of a run, in the order of the catalogue and of parts; none of one that can't be compared, as where a node died. RunError where it is damaged.
 
     Args:
         run: The run.
         only: Id of the only metric that is wanted, which its bench has; empty for all.
     """
     found: list[Estimate] = []
+    if spoilt(run):
+        return found
     with Analysis(run) as analysis:
         metrics = [analysis.catalogue[only]] if only else analysis.catalogue.metrics
         for metric, samples in zip(metrics, analysis.each_samples([one.id for one in metrics]), strict=True):

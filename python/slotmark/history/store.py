@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 import pyarrow as pa
 
-from slotmark.cleaning import one_name
+from slotmark.cleaning import one_line, one_name
+from slotmark.compare.looks import spoilt
 from slotmark.engine import Piece, local
 from slotmark.errors import RunError, StoreError
 from slotmark.history import index
@@ -76,6 +77,7 @@ class Added(msgspec.Struct, frozen=True):
         new: Whether it wasn't there.
         late: Whether its clock is far ahead, or its start isn't recorded, so that it is ordered by when it was added.
         added_ns: When the command that added it began, in ns since 1970.
+        spoilt: Why it has no estimates, so that no history counts it, in words; empty where it has.
     """
 
     run: str
@@ -83,6 +85,7 @@ class Added(msgspec.Struct, frozen=True):
     new: bool
     late: bool
     added_ns: int
+    spoilt: str
 
 
 class Old(msgspec.Struct, frozen=True):
@@ -190,7 +193,7 @@ class Store:
             )
             there = self.files.create(f"entries/{digest}.json", msgspec.json.encode(entry) + b"\n")
         if there is None:
-            return Added(digest, str(run.place), new=True, late=measured is None, added_ns=added_ns)
+            return Added(digest, str(run.place), new=True, late=measured is None, added_ns=added_ns, spoilt=spoilt(run))
         before = decoded_entry(self._file(f"entries/{digest}.json"), there)
         for name in labels.__struct_fields__:
             ours, theirs = getattr(labels, name), getattr(before.labels, name)
@@ -199,7 +202,7 @@ class Store:
                 raise StoreError(
                     f"{run.place}: already in {self.place} {told}, and a run counts once. Leave --{name} out, or remove entries/{digest}.json there to add it anew."
                 )
-        return Added(digest, str(run.place), new=False, late=False, added_ns=before.added_ns)
+        return Added(digest, str(run.place), new=False, late=False, added_ns=before.added_ns, spoilt=spoilt(run))
 
     def _copy(self, run: Run, digest: str) -> None:
         """Has the run in the store, whole: also where another writer, or one that was killed, has put it there."""
@@ -218,7 +221,7 @@ class Store:
     def _estimate(self, digest: str, *, anew: bool = False) -> None:
         """Computes the estimates of a run, by the run in the store alone: whoever does it writes the same."""
         run = open_run(self.place / "runs" / digest)
-        manifest = run.manifest
+        manifest, why = run.manifest, spoilt(run)
         found = Estimated(
             slotmark=slotmark_version(),
             run=digest,
@@ -233,7 +236,7 @@ class Store:
             build=manifest.target.name,
             commit=manifest.target.commit,
             origin=manifest.origin or "",
-            facts=circumstances(manifest),
+            facts=circumstances(manifest) | ({"not counted": one_line(why)} if why else {}),
             estimates=estimates_of(run),
         )
         name, content = _estimates_file(slotmark_version(), digest), msgspec.json.encode(found) + b"\n"

@@ -238,6 +238,14 @@ def test_names_of_a_release_are_text_everywhere(made: Callable[..., Path], file:
             "'s3://bucket/b' is no path of this machine",
         ),
         (
+            '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]\nrun_to_run = "https://host/x?token=pass77"',
+            "comparison 'x': https://host/x: a URL with '?' or '#'",
+        ),
+        (
+            '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["s3://me:pass77@bucket/a"]\ncandidate = ["b"]',
+            "comparison 'x': s3://…@bucket: a URL with a user or password",
+        ),
+        (
             '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]\n[comparison.workload]\nblocks = "9"',
             "its blocks is '10,000'",
         ),
@@ -264,6 +272,7 @@ def test_a_release_that_makes_no_sense_is_refused_in_one_line(
     ended = slotmark("release", str(path), "-o", str(tmp_path / "out"))
     assert ended.returncode == 2, ended.stdout
     assert said in ended.stderr
+    assert "pass77" not in ended.stderr
     assert len(ended.stderr.splitlines()) == 1, ended.stderr
     assert not (tmp_path / "out").exists()
 

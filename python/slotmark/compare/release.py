@@ -17,8 +17,9 @@ from slotmark.compare.results.decision import Answer
 from slotmark.compare.results.plan import Effort
 from slotmark.compare.results.release import Compared, Cost, MissingRun, Released, ReleasePlan, RunSide
 from slotmark.compare.traits import traits_of
-from slotmark.errors import ComparisonError, did_you_mean
+from slotmark.errors import ArgumentError, ComparisonError, did_you_mean
 from slotmark.metrics import benches, catalogue
+from slotmark.places import refuse_secrets
 from slotmark.run import Run, open_runs
 from slotmark.texts import read_toml
 from slotmark.words import few, listed
@@ -156,7 +157,11 @@ def _asked(path: Path, one: _Comparison, *, required: bool) -> Asked:
 
 
 def _path(path: Path, where: str, named: str) -> Path:
-    """A path that a release file names, from the file's folder. ComparisonError where it is a URL, or none that a file can have."""
+    """A path that a release file names, from the file's folder. ComparisonError where it is a URL, or none that a file can have; secrets of a URL aren't printed."""
+    try:
+        refuse_secrets([named])
+    except ArgumentError as error:
+        raise ComparisonError(f"{where}: {error}") from error
     if "\0" in named or "://" in named:
         raise ComparisonError(
             f"{where}: '{one_name(named)}' is no path of this machine. Name one; `slotmark copy URL RUN` brings a run from a store."

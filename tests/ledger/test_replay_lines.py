@@ -11,6 +11,7 @@ from slotmark.benches.ledger.reading import read_file
 from slotmark.compare import compare
 from slotmark.compare.explain import explain
 from slotmark.errors import ComparisonError, ImportFileError
+from slotmark.history import Labels, make_store
 from slotmark.run import Run
 
 PROCESS: dict[str, Any] = {
@@ -141,3 +142,19 @@ def test_processes_of_one_target_that_end_with_other_sets_are_warned_of_and_not_
     # Of a process that doesn't record its digest, nothing is known.
     some = _recorded(tmp_path, "some", {"digest": "ab" * 32}, {})
     assert "other_ends" not in {one.kind for one in some.manifest.warnings}
+
+
+def test_a_history_has_what_processes_ended_with_as_a_fact_that_explains_a_change(tmp_path: Path) -> None:
+    """Runs of a history are never refused: a version that loses outputs was a sure improvement, with nothing beside it but its name."""
+    store = make_store(tmp_path / "store")
+    ends = [{"entries": 5, "digest": "ab" * 32}, {"entries": 3, "digest": "cd" * 32}, {"entries": None}]
+    runs = [
+        _recorded(tmp_path, name, end, end | {"peak_bytes": 8})
+        for name, end in zip(("one", "other", "third"), ends, strict=True)
+    ]
+    store.add(runs, Labels(target="mine", machine="ours"))
+    store.keep_index()
+    facts = {row["name"]: {one["name"]: one["value"] for one in row["facts"]} for row in store.table().to_pylist()}
+    found = [facts[run.manifest.id] for run in runs]
+    assert [one.get("number of unspent outputs") for one in found] == ["5", "3", None]
+    assert [one.get("digest of unspent outputs") for one in found] == ["ab" * 32, "cd" * 32, None]

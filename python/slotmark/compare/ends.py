@@ -20,7 +20,7 @@ def refuse_other_ends(ends: Ends | None, sides: Sequence[Side], analyses: Sequen
     known: dict[str, tuple[str, str]] = {}
     for side, of_side in zip(sides, analyses, strict=True):
         for analysis in of_side:
-            for what, value in _ends(ends, analysis):
+            for what, value in ended_with(ends, analysis):
                 whose, first = known.setdefault(what, (side.name, value))
                 if first != value:
                     both = "processes of " + side.name if whose == side.name else f"{whose} and {side.name}"
@@ -29,7 +29,8 @@ def refuse_other_ends(ends: Ends | None, sides: Sequence[Side], analyses: Sequen
                     )
 
 
-def _ends(ends: Ends, analysis: Analysis) -> Sequence[tuple[str, str]]:
+def ended_with(ends: Ends, analysis: Analysis) -> Sequence[tuple[str, str]]:
+    """Returns what the processes of a run ended with, by what it is in words: each value once, and none where none is recorded."""
     if ends.relation not in analysis.run.manifest.tables:
         return []
     columns = ", ".join(f'CAST("{column}" AS VARCHAR) AS "{column}"' for column in ends.columns.values())

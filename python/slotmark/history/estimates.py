@@ -3,10 +3,12 @@
 import msgspec
 import numpy as np
 
+from slotmark.cleaning import one_name
+from slotmark.compare.ends import ended_with
 from slotmark.compare.looks import spoilt
 from slotmark.compare.side_units import is_recorded, side_of_runs
 from slotmark.compare.traits import traits_of
-from slotmark.metrics import AllSamples, Analysis, LongSamples, Metric
+from slotmark.metrics import AllSamples, Analysis, LongSamples, Metric, catalogue
 from slotmark.run import Run
 from slotmark.statistics.between_runs import RunMean, Scale
 from slotmark.statistics.interval import Interval
@@ -60,6 +62,18 @@ def estimates_of(run: Run, only: str = "") -> list[Estimate]:
         for metric, samples in zip(metrics, analysis.each_samples([one.id for one in metrics]), strict=True):
             found += [_estimate(metric, samples, part) for part in sorted(samples.parts) if is_recorded(samples, part)]
     return [one for one in found if np.isfinite((one.level, one.variance, one.low, one.high)).all()]
+
+
+def ends_of(run: Run) -> dict[str, str]:
+    """Returns what the processes of a run ended with, by what it is in words; empty where its bench keeps nothing of it. RunError where it is damaged."""
+    ends = catalogue(run.manifest.bench).ends
+    if ends is None:
+        return {}
+    found: dict[str, str] = {}
+    with Analysis(run) as analysis:
+        for what, value in ended_with(ends, analysis):
+            found[what] = one_name(f"{found[what]}, {value}" if what in found else value)
+    return found
 
 
 def _estimate(metric: Metric, samples: AllSamples, part: str) -> Estimate:

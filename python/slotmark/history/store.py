@@ -32,7 +32,7 @@ from slotmark.history.entries import (
     measured_ns,
     refuse_newer,
 )
-from slotmark.history.estimates import estimates_of
+from slotmark.history.estimates import ends_of, estimates_of
 from slotmark.history.files import Files, files_at
 from slotmark.history.series import Group, circumstances, machine_of, target_of, workload_of
 from slotmark.places import Place, Url, place
@@ -236,7 +236,7 @@ class Store:
             build=manifest.target.name,
             commit=manifest.target.commit,
             origin=manifest.origin or "",
-            facts=circumstances(manifest) | ({"not counted": one_line(why)} if why else {}),
+            facts=circumstances(manifest) | ends_of(run) | ({"not counted": one_line(why)} if why else {}),
             estimates=estimates_of(run),
         )
         name, content = _estimates_file(slotmark_version(), digest), msgspec.json.encode(found) + b"\n"

@@ -40,6 +40,7 @@ def test_a_hosts_entry_is_laid_over_that_of_all(tmp_path: Path) -> None:
         ("[all]\nports = [1]\n", "0 hosts; expected 1 to"),
         ("[one]\nport = 1\n", "unknown field `port`"),
         ("[one]\nports = [0]\n", ">= 1"),
+        ("[one]\ncpus = 1\n[two]\ncpus = -1\n", "two: Expected .* >= 0"),
         ("[one", "hosts.toml"),
     ],
 )

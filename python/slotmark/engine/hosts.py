@@ -90,11 +90,16 @@ def entries(file: Path) -> dict[str, Wanted]:
     Raises:
         EngineError: The file can't be read, or isn't such a file.
     """
+    found: dict[str, Wanted] = {}
+    where = ""
     try:
-        return msgspec.convert(read_toml(file), dict[str, Wanted])
+        for name, entry in read_toml(file).items():
+            where = f"{name}: "
+            found[name] = msgspec.convert(entry, Wanted)
     except (OSError, ValueError, msgspec.ValidationError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise EngineError(f"{file}: {why}. Correct the file; docs/live.md describes its fields.") from error
+        raise EngineError(f"{file}: {where}{why}. Correct the file; docs/live.md describes its fields.") from error
+    return found
 
 
 def wanted(file: Path) -> dict[str, Wanted]:

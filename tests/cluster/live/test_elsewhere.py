@@ -348,7 +348,7 @@ def test_a_session_in_turns_on_two_machines_that_was_cut_goes_on(cluster: Cluste
     hosts.write_text(text.replace('"b"', '"a"'))
     said = (other := session(cluster, bed, tmp_path, "--resume")).communicate(timeout=240)[1]
     assert other.returncode == 2
-    assert "not the session that was cut: 'network' was machines, is loopback" in said
+    assert "not the session that was cut: the network between hosts was machines, is loopback" in said
     assert "the file of hosts" in said
     hosts.write_text(text)
     resumed = session(cluster, bed, tmp_path, "--resume")

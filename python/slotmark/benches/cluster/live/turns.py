@@ -128,7 +128,7 @@ def _asked(
     yield "the bed", f"{each.bed.resolve()}, {digest_of(each.bed / 'bed.json')}"
     yield "--rounds", str(session.rounds)
     yield "--mixed", str(session.mixed)
-    yield "'network'", network
+    yield "the network between hosts", network
     for field in msgspec.structs.fields(Request):
         if field.name in _OF_MEASUREMENT and (option := option_of(field.type)):
             value = getattr(each, field.name)

@@ -75,3 +75,13 @@ def test_exit_codes_are_in_one_place() -> None:
     codes = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")][2:]
     assert codes == ["0", "1", "2", "3", "70", "129", "130", "143"]
     assert "docs/commands.md" in slotmark("--help").stdout
+
+
+GROUPS = sorted({path[:-1] for path in COMMANDS})
+
+
+@pytest.mark.parametrize("path", GROUPS, ids=lambda path: " ".join(path) or "slotmark")
+def test_a_list_of_commands_has_whole_sentences(path: tuple[str, ...]) -> None:
+    listed = slotmark(*path, "--help").stdout.partition("Commands:")[2]
+    assert listed.strip()
+    assert "..." not in listed

@@ -38,11 +38,13 @@ from slotmark.cli import (
     store,
 )
 from slotmark.cli.console import forget_reader, print_what_the_encoding_has
+from slotmark.cli.groups import Commands
 from slotmark.errors import SlotmarkError
 from slotmark.places import refuse_secrets
 
 app = typer.Typer(
     name="slotmark",
+    cls=Commands,
     help="Runs, compares and publishes Cardano performance benchmarks.",
     epilog="Exit codes: 0 fine or ship, 1 hold, 2 bad input, 3 run again, 130, 143 or 129 stopped (docs/commands.md).",
     no_args_is_help=True,

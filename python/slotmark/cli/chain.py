@@ -10,12 +10,13 @@ import typer
 
 from slotmark.cli.console import progress, talk
 from slotmark.cli.given import refuse_densest_of_any_length
+from slotmark.cli.groups import group
 from slotmark.cli.requests import from_requests
 from slotmark.errors import ArgumentError
 from slotmark.measure.forge import ChainRequest, forge
 from slotmark.numbers import fixed, megabytes
 
-app = typer.Typer(help="Look into a chain, check it, or forge one.", no_args_is_help=True, rich_markup_mode=None)
+app = group("Look into a chain, check it, or forge one.")
 
 ChainFolder = Annotated[
     Path, typer.Argument(metavar="DIR", help="An ImmutableDB: the folder with 00000.chunk and so on.")

@@ -13,11 +13,12 @@ from slotmark.benches.chainsync.targets import FLOOR, build_all, built_ins
 from slotmark.cleaning import one_line, one_name
 from slotmark.cli.console import progress, talk
 from slotmark.cli.given import given, refuse_densest_of_any_length
+from slotmark.cli.groups import group
 from slotmark.cli.requests import from_requests
 from slotmark.cli.session import end_session
 from slotmark.errors import ArgumentError, TargetError, did_you_mean
 
-app = typer.Typer(help="Measure chain-sync clients against a real chain.", no_args_is_help=True, rich_markup_mode=None)
+app = group("Measure chain-sync clients against a real chain.")
 
 
 @app.command(epilog="Example: slotmark chainsync run --chain chains/preview --target native,pallas -o runs")

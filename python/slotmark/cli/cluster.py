@@ -10,16 +10,13 @@ import typer
 from slotmark.benches.cluster.requests import ProfileOption, set_option
 from slotmark.cli import live
 from slotmark.cli.console import progress, talk
+from slotmark.cli.groups import group
 from slotmark.cli.requests import from_requests
 from slotmark.options import MOST_SEED
 from slotmark.places import folder_of
 from slotmark.words import counted
 
-app = typer.Typer(
-    help="Run a cluster of real nodes; make and check the files that it needs.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Run a cluster of real nodes; make and check the files that it needs.")
 
 
 @app.command(epilog="Example: slotmark cluster create value-only-5 -o bed")

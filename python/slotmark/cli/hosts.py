@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 import typer
 
 from slotmark.cli.console import print_table, talk
+from slotmark.cli.groups import group
 from slotmark.cli.reports import AsJson
 from slotmark.words import counted
 
-app = typer.Typer(help="Machines of a cluster: what they have, and what they lack.", no_args_is_help=True)
+app = group("Machines of a cluster: what they have, and what they lack.")
 
 
 @app.command("check", epilog="Example: slotmark hosts check hosts.toml --engine ray")

@@ -8,16 +8,13 @@ import typer
 from slotmark.benches.ledger.request import ImportRequest, NoiseRequest, Request, StoresRequest
 from slotmark.cli.console import print_table, progress, talk
 from slotmark.cli.given import given
+from slotmark.cli.groups import group
 from slotmark.cli.requests import Asked, from_requests
 from slotmark.cli.session import end_rounds, end_session, report_failures
 from slotmark.errors import ArgumentError
 from slotmark.options import Option, duration_s, memory_bytes
 
-app = typer.Typer(
-    help="Ledger operations: measure them, or import what db-analyser and beacon recorded.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Ledger operations: measure them, or import what db-analyser and beacon recorded.")
 
 
 @app.command(epilog="Example: slotmark ledger run --chain db/immutable --backend memory,lsm,lmdb --rounds 5 -o runs")

@@ -7,6 +7,7 @@ import typer
 
 from slotmark.cli.console import talk
 from slotmark.cli.gate import Deciding, deciding_policy, exit_code
+from slotmark.cli.groups import group
 from slotmark.cli.reports import AsJson, Out, print_json, show_report
 from slotmark.errors import ArgumentError
 from slotmark.places import place
@@ -15,11 +16,7 @@ from slotmark.temporary import temporary_folder
 if TYPE_CHECKING:
     from slotmark.run import Run
 
-app = typer.Typer(
-    help="Published reports, from their tables: show them, compare their runs, make runs of them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Published reports, from their tables: show them, compare their runs, make runs of them.")
 
 _FILE = typer.Argument(metavar="FILE", help="A report's tables as JSON (docs/archive.md).")
 

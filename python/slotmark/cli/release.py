@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from slotmark.cli.console import progress, talk
 from slotmark.cli.gate import EXIT_CODES, find_earlier
+from slotmark.cli.groups import Commands, group
 from slotmark.cli.reports import AsJson, Out, share_freed_memory, show_report
 from slotmark.options import MOST_SEED
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typer._click.core import Context
 
 
-class _Deciding(TyperGroup):
+class _Deciding(Commands):
     """A group whose command `decide` may be left out: ``slotmark release FILE``."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
@@ -26,11 +26,9 @@ class _Deciding(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
-    cls=_Deciding,
-    help="Decide about a release by several comparisons: one line, one report, one exit code. `release FILE` stands for `release decide FILE`.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+app = group(
+    "Decide about a release by several comparisons: one line, one report, one exit code. `release FILE` stands for `release decide FILE`.",
+    _Deciding,
 )
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Names the comparisons, in TOML: docs/release.md.")]

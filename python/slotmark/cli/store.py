@@ -13,16 +13,15 @@ import typer
 
 from slotmark.cli.bisect import bisect
 from slotmark.cli.console import progress, talk
+from slotmark.cli.groups import group
 from slotmark.errors import ArgumentError, StoreError, did_you_mean
 from slotmark.places import file_of, place
 
 if TYPE_CHECKING:
     from slotmark.run import Run
 
-app = typer.Typer(
-    help="Keep runs in a store. `slotmark history` reads them, and comparisons with `--store` take from them how much runs of one build differ.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+app = group(
+    "Keep runs in a store. `slotmark history` reads them, and comparisons with `--store` take from them how much runs of one build differ."
 )
 
 StoreOption = Annotated[

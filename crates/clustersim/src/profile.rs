@@ -395,7 +395,7 @@ pub struct Peer {
     pub fetched_to_announced: Stage,
     /// Fetched to adopted.
     pub adopt: Stage,
-    /// Standard deviation of the logarithm of a host's own speed, which scales all its stages.
+    /// Standard deviation of the logarithm of a host's own speed, which scales its stages; the forge loop of slots that it doesn't lead is of one speed.
     pub host_spread: f64,
     /// From how many peers one block is fetched at the same time.
     pub concurrency: u32,

@@ -1,7 +1,5 @@
 //! Nodes follow governance: actions are proposed, voted on and enacted at the ends of epochs, over forks.
 
-mod bed;
-
 use pallas_network::facades::NodeClient;
 use pallas_network::miniprotocols::localtxsubmission::EraTx;
 use serde_json::json;
@@ -9,8 +7,8 @@ use slotmark_chain::block::Decoder;
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_praos::state::ChainState;
 
-use bed::wallet::{Act, Voter, Wallet};
-use bed::{Bed, MAGIC, Node, Shape, fetch_chain, run, staking_key, wait_for, wait_for_agreement};
+use crate::bed::wallet::{Act, Voter, Wallet};
+use crate::bed::{Bed, MAGIC, Node, Shape, fetch_chain, run, staking_key, wait_for, wait_for_agreement};
 
 /// Two pools that often make blocks of the same slot: the chain forks all the time, and blocks are taken back.
 const SHAPE: Shape = Shape { pools: 2, security_parameter: 5, active_slots: 0.7, epoch_slots: 60, slot_ms: 100 };

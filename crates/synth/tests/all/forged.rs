@@ -1,13 +1,11 @@
 //! Forged chains keep the ledger's rules, and the same recipe gives the same bytes.
 
-mod ledger;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use ledger::{Findings, check};
+use crate::ledger::{Findings, check};
 use proptest::prelude::*;
 use slotmark_chain::{Chain, ChainError};
 use slotmark_synth::{Forged, Progress, Recipe, SynthError, Workload, forge};

@@ -1,7 +1,5 @@
 //! The way of transactions through real nodes: from a local client of one, over others, into the blocks of the one that forges.
 
-mod bed;
-
 use std::collections::BTreeSet;
 
 use ed25519_dalek::SigningKey;
@@ -11,8 +9,8 @@ use serde_json::Value;
 use slotmark_chain::block::Decoder;
 use slotmark_chain::hash::blake2b_256;
 
-use bed::wallet::{Signed, Wallet};
-use bed::{Bed, MAGIC, Node, Shape, fetch_chain, ingest, run, wait_for, wait_for_sockets};
+use crate::bed::wallet::{Signed, Wallet};
+use crate::bed::{Bed, MAGIC, Node, Shape, fetch_chain, ingest, run, wait_for, wait_for_sockets};
 
 const SHAPE: Shape = Shape { pools: 2, security_parameter: 20, active_slots: 0.5, epoch_slots: 400, slot_ms: 200 };
 /// Nodes in the order in which transactions pass them: each is followed by the next one.

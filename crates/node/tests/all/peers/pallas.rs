@@ -17,8 +17,8 @@ use tokio::runtime::Builder;
 use tokio::sync::watch;
 use tokio::task::LocalSet;
 
-use super::bed::MAGIC;
 use super::forks::{Forks, Seen};
+use crate::bed::MAGIC;
 
 /// A chain as it is served: whole blocks, and each one's header.
 type Blocks = Arc<Vec<(Vec<u8>, Point, HeaderContent, u64)>>;

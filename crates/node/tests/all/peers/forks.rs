@@ -9,7 +9,7 @@ use slotmark_chain::hash::blake2b_256;
 use slotmark_chain::{Chain, Digest, Point};
 use slotmark_synth::{Recipe, Workload};
 
-use super::bed::{Bed, Shape};
+use crate::bed::{Bed, Shape};
 
 /// k: a turn takes back fewer blocks.
 const SECURITY_PARAMETER: u64 = 12;

@@ -1,6 +1,6 @@
 //! A short form of the attack on the server and the chain reader, so that it stays right; `make attack` runs the long one.
 
-#[path = "../examples/attack.rs"]
+#[path = "../../examples/attack.rs"]
 #[allow(dead_code, reason = "the program's own main")]
 mod attack;
 

@@ -1,7 +1,5 @@
 //! Nodes with a set of unspent outputs of their own (`--ledger`), killed and started again: the set is that of the chain.
 
-mod bed;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use bed::sets::{ON_DISK, folder, of_chain, of_set, refusal};
-use bed::wallet::{Wallet, submit};
-use bed::{Bed, Node, Shape, ingest, wait_for, wait_for_agreement, wait_for_sockets};
+use crate::bed::sets::{ON_DISK, folder, of_chain, of_set, refusal};
+use crate::bed::wallet::{Wallet, submit};
+use crate::bed::{Bed, Node, Shape, ingest, wait_for, wait_for_agreement, wait_for_sockets};
 
 const SHAPE: Shape = Shape { pools: 2, security_parameter: 5, active_slots: 0.5, epoch_slots: 50, slot_ms: 100 };
 /// Accounts that earn rewards where the end of an epoch is to take its time.

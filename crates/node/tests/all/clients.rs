@@ -1,7 +1,5 @@
 //! Clients of another implementation, pallas-network, against real nodes: between nodes, and over the socket for local clients.
 
-mod bed;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -12,8 +10,8 @@ use pallas_network::miniprotocols::localstate::queries_v16::{self, BlockQuery, L
 use pallas_network::miniprotocols::localtxsubmission::{EraTx, Response, SMaybe};
 use slotmark_chain::hash::blake2b_256;
 
-use bed::wallet::Wallet;
-use bed::{Bed, FUNDS, MAGIC, Node, Shape, run, wait_for, wait_for_agreement};
+use crate::bed::wallet::Wallet;
+use crate::bed::{Bed, FUNDS, MAGIC, Node, Shape, run, wait_for, wait_for_agreement};
 
 const SHAPE: Shape = Shape { pools: 2, security_parameter: 20, active_slots: 0.5, epoch_slots: 400, slot_ms: 200 };
 #[test]

@@ -1,7 +1,5 @@
 //! Beds: genesis files in the form of other networks', keys that belong to them, and faults that the check finds. One file because all tests read the same bed.
 
-mod form;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::ControlFlow;
@@ -9,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use form::{OTHERWISE, assert_same_form, json, shared};
+use crate::form::{OTHERWISE, assert_same_form, json, shared};
 use serde_json::{Value, json as value};
 use slotmark_chain::Chain;
 use slotmark_chain::hash::blake2b_256;

@@ -1,7 +1,5 @@
 //! Nodes with a set of unspent outputs (`--ledger`) on a disk of its own that is full at some moment: they end with a line, and lose nothing.
 
-mod bed;
-
 use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -11,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use bed::sets::{ON_DISK, folder, of_chain, of_set, refusal};
-use bed::wallet::{Wallet, submit};
-use bed::{Bed, DEADLINE, Node, Shape, wait_for, wait_for_agreement, wait_for_sockets};
+use crate::bed::sets::{ON_DISK, folder, of_chain, of_set, refusal};
+use crate::bed::wallet::{Wallet, submit};
+use crate::bed::{Bed, DEADLINE, Node, Shape, wait_for, wait_for_agreement, wait_for_sockets};
 
 const SHAPE: Shape = Shape { pools: 2, security_parameter: 5, active_slots: 0.5, epoch_slots: 50, slot_ms: 100 };
 

@@ -1,7 +1,5 @@
 //! Real nodes on this machine, over real sockets: they agree on a chain, and the chain is valid.
 
-mod bed;
-
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
@@ -11,7 +9,7 @@ use slotmark_chain::Chain;
 use slotmark_chain::hash::blake2b_224;
 use slotmark_praos::check::check_chain;
 
-use bed::{Bed, Node, Shape, certificate_number, ingest, wait_for, wait_for_agreement};
+use crate::bed::{Bed, Node, Shape, certificate_number, ingest, wait_for, wait_for_agreement};
 
 const SHAPE: Shape = Shape { pools: 3, security_parameter: 20, active_slots: 0.5, epoch_slots: 400, slot_ms: 200 };
 

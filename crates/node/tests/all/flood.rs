@@ -1,7 +1,5 @@
 //! One who opens many connections and sends requests without waiting: what it gets, and what honest peers still get.
 
-mod bed;
-
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -12,7 +10,7 @@ use slotmark_wire::handshake;
 use slotmark_wire::mux::frame;
 use slotmark_wire::protocols::{block_fetch, chain_sync, keep_alive};
 
-use bed::{Bed, DEADLINE, MAGIC, Node, Shape, wait_for, wait_for_agreement, wait_for_sockets};
+use crate::bed::{Bed, DEADLINE, MAGIC, Node, Shape, wait_for, wait_for_agreement, wait_for_sockets};
 
 const SHAPE: Shape = Shape { pools: 2, security_parameter: 40, active_slots: 0.5, epoch_slots: 800, slot_ms: 200 };
 /// The pool whose node is attacked, and the other.
@@ -200,7 +198,7 @@ fn attack(victim: SocketAddr, addresses: usize) -> Vec<TcpStream> {
 }
 
 #[test]
-#[ignore = "a measurement: cargo test --release -p slotmark-node --test flood -- --ignored --nocapture"]
+#[ignore = "a measurement: cargo test --release -p slotmark-node --test all delay_of_adoption_under_attack -- --ignored --nocapture"]
 fn delay_of_adoption_under_attack() {
     for options in [&[][..], &["--no-limits"]] {
         let bed = Bed::new(SHAPE);

@@ -1,8 +1,6 @@
 //! Other implementations on both sides of a node. It follows the chain of a server on pallas-network or gouroboros, which turns
 //! to another fork, and their clients follow the node, between nodes and on its socket.
 
-#[path = "../bed/mod.rs"]
-mod bed;
 mod forks;
 mod gouroboros;
 mod pallas;
@@ -15,7 +13,7 @@ use slotmark_chain::Chain;
 use slotmark_chain::hash::blake2b_256;
 use slotmark_praos::check::check_chain;
 
-use bed::{Node, fetch_chain, run, wait_for, wait_for_sockets};
+use crate::bed::{Node, fetch_chain, run, wait_for, wait_for_sockets};
 use forks::Forks;
 use gouroboros::Programs;
 

@@ -1,7 +1,5 @@
 //! Nodes follow accounts: rewards are paid and withdrawn, by exact amounts, over forks and the ends of epochs.
 
-mod bed;
-
 use std::sync::Arc;
 
 use pallas_network::facades::NodeClient;
@@ -11,8 +9,8 @@ use slotmark_praos::base::Base;
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::state::ChainState;
 
-use bed::wallet::{Act, Signed, Wallet};
-use bed::{Bed, MAGIC, Node, Shape, fetch_chain, ingest, run, wait_for, wait_for_agreement, wait_for_sockets};
+use crate::bed::wallet::{Act, Signed, Wallet};
+use crate::bed::{Bed, MAGIC, Node, Shape, fetch_chain, ingest, run, wait_for, wait_for_agreement, wait_for_sockets};
 
 /// Two pools that often make blocks of the same slot: the chain forks all the time, and blocks are taken back.
 const SHAPE: Shape = Shape { pools: 2, security_parameter: 5, active_slots: 0.7, epoch_slots: 60, slot_ms: 100 };

@@ -1,15 +1,13 @@
 //! Forged chains and their networks: every rule holds by the genesis beside them, epochs and certificates pass, and what is
 //! changed in a chain breaks the rule that it is about.
 
-mod form;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use form::{OTHERWISE, assert_same_form, json, shared};
+use crate::form::{OTHERWISE, assert_same_form, json, shared};
 use serde_json::Value;
 use slotmark_chain::block::{Era, body_is_proven, decode_header, header_hash};
 use slotmark_chain::hash::{blake2b_224, blake2b_256};

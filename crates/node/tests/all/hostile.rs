@@ -1,7 +1,5 @@
 //! Peers that break rules, against a real node over real sockets: the node drops them, and stays with honest ones.
 
-mod bed;
-
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
@@ -20,9 +18,9 @@ use slotmark_wire::handshake;
 use slotmark_wire::mux::frame;
 use slotmark_wire::protocols::{chain_sync, local_state_query, tx_submission};
 
-use bed::peer::{Peer, listen};
-use bed::wallet::Wallet;
-use bed::{Bed, DEADLINE, MAGIC, Node, Shape, fetch_chain, run, wait_for, wait_for_agreement, wait_for_sockets};
+use crate::bed::peer::{Peer, listen};
+use crate::bed::wallet::Wallet;
+use crate::bed::{Bed, DEADLINE, MAGIC, Node, Shape, fetch_chain, run, wait_for, wait_for_agreement, wait_for_sockets};
 
 const SHAPE: Shape = Shape { pools: 1, security_parameter: 20, active_slots: 0.5, epoch_slots: 400, slot_ms: 200 };
 /// Numbers of the nodes: the one pool's, one that makes no blocks, and a peer that the test plays.

@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 
 use serde_json::Value;
 
-use super::bed::MAGIC;
 use super::forks::Forks;
+use crate::bed::MAGIC;
 
 /// The programs, built.
 pub struct Programs(PathBuf);

@@ -1,6 +1,6 @@
 //! A short form of the attack on the line parser, so that it stays right; `make attack` runs the long one.
 
-#[path = "../examples/fuzz_lines.rs"]
+#[path = "../../examples/fuzz_lines.rs"]
 #[allow(dead_code, reason = "the program's own main")]
 mod fuzz_lines;
 

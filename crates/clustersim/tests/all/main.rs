@@ -1,0 +1,4 @@
+//! All tests of what this crate offers, as one program: they are linked once, and wait side by side.
+
+mod simulation;
+mod traced;

@@ -1,0 +1,9 @@
+//! All tests of what this crate offers, as one program: they are linked once, and wait side by side.
+
+mod appended;
+mod bed;
+mod forged;
+mod form;
+mod ledger;
+mod load;
+mod network;

@@ -1,0 +1,6 @@
+//! All tests of what this crate offers, as one program: they are linked once, and wait side by side.
+
+mod inclusion;
+mod program;
+mod silence;
+mod submission;

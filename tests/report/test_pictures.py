@@ -1,5 +1,6 @@
 """The processes that make pictures of charts for paper."""
 
+import re
 import subprocess
 import sys
 import time
@@ -10,9 +11,12 @@ from typing import Any
 import pytest
 import vl_convert
 
+from slotmark.compare.attribution import Span, WorstSample
 from slotmark.errors import PieceError
+from slotmark.metrics.catalogue import catalogue
+from slotmark.report.charts.stages import stages
 from slotmark.report.renderers import pictures as module
-from slotmark.report.renderers.pdf import CHART_CONFIG
+from slotmark.report.renderers.pdf import CHART_CONFIG, SMALL_CHART_WIDTH
 from slotmark.report.renderers.pictures import picture_makers
 
 
@@ -50,6 +54,23 @@ def test_charts_that_were_not_made_are_left() -> None:
     with picture_makers(1) as pictures:
         asked = [pictures.of(chart(number), {}) for number in range(200)]
     assert asked[-1].cancelled()
+
+
+def test_the_legend_of_a_chart_that_is_a_third_of_a_line_wide_is_whole() -> None:
+    order = ["arrival to adopted", "fetch", "header on its way", "ledger tick", "notice to request", "mempool snapshot"]
+    spans = [Span(place="node-10", stage=stage, begin=at, end=at + 1) for at, stage in enumerate(order)]
+    metric = catalogue("cluster")["adopted_by_096"]
+    worst = WorstSample(
+        metric=metric, sample="block", place="host", run="base", key=1, about=[], value=6.0, spans=spans
+    )
+    spec = {**stages(worst, order, 1000.0, "ms"), "width": SMALL_CHART_WIDTH}
+    with picture_makers(1) as pictures:
+        picture = pictures.of(spec, CHART_CONFIG).result()
+    frame = re.search(r'translate\((\d+),\d+\)"><g class="mark-group role-frame', picture)
+    legend = re.search(r'role-legend".*?<g transform="translate\(0,.*?M0,0h([\d.]+)v', picture)
+    assert frame is not None
+    assert legend is not None
+    assert int(frame.group(1)) + float(legend.group(1)) <= SMALL_CHART_WIDTH
 
 
 ENDLESS = """

@@ -46,7 +46,7 @@ def stages(one: WorstSample, order: Sequence[str], scale: float, unit: str) -> d
     y = alt.Y("place:N", sort=names, title=None, scale=alt.Scale(paddingInner=0.15)).axis(
         labelLimit=80, labelFontSize=9, labelOverlap=True, domain=False, ticks=False
     )
-    legend = alt.Legend(title=None, orient="bottom", columns=2, columnPadding=24, symbolType="square", labelLimit=130)
+    legend = alt.Legend(title=None, orient="bottom", columns=2, columnPadding=16, symbolType="square", labelLimit=130)
     return drawn(
         [],
         max(_LEAST_HEIGHT, row * len(names)),

@@ -34,7 +34,7 @@ FIGURES_PER_PROCESS = 8
 
 CHART_CONFIG = {
     "background": "transparent",
-    "font": "Libertinus Serif",
+    "font": "Libertinus Serif, Liberation Sans",
     "view": {"stroke": None},
     "tick": {"color": "#1d2129"},
     "rule": {"color": "#1d2129"},
@@ -51,7 +51,7 @@ CHART_CONFIG = {
         "titleFontSize": 13,
     },
 }
-"""The looks of charts on paper: the page's own font and colours."""
+"""The looks of charts on paper: the page's own font and colours. Pictures are laid out without Typst's fonts, by the one that follows, which the library brings along: it is a little wider."""
 
 _OWN_ALPHABETS = re.compile("[\x00-\u04ff\u200b▲▼−≤≥≠≈…–—‘’“”•→←Δ∶√∞�]*")
 """Characters that the fonts inside Typst can print."""

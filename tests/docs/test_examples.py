@@ -124,6 +124,16 @@ def workplace(things: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return made
 
 
+def test_no_file_that_pages_name_is_both_a_policy_and_a_release() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    text += (REPO / "python/slotmark/cli/__init__.py").read_text(encoding="utf-8")
+    policies = set(re.findall(r"--policy (\S+\.toml)", text))
+    releases = set(re.findall(r"slotmark release (?:decide |plan )?(\S+\.toml)", text))
+    assert policies
+    assert releases
+    assert not policies & releases
+
+
 @pytest.mark.timeout(900)  # a busy machine is slow
 @pytest.mark.parametrize("page", examples(), ids=lambda page: str(page.relative_to(REPO)))
 def test_the_examples_of_a_page(page: Path, workplace: Callable[[Sequence[str]], Path]) -> None:

@@ -64,7 +64,7 @@ app.add_typer(chainsync.app, name="chainsync")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(hosts.app, name="hosts")
-app.command("compare", epilog="Example: slotmark compare runs/10.5 runs/10.6 -o report --policy release.toml")(
+app.command("compare", epilog="Example: slotmark compare runs/10.5 runs/10.6 -o report --policy policy.toml")(
     compare.compare
 )
 app.command("comment", epilog="Example: slotmark comment runs/base runs/head --policy ci.toml --format github")(

@@ -14,7 +14,7 @@ from slotmark.compare import Comparison, compare
 from slotmark.report import comparison_document, print_document
 from slotmark.report.document import Facts, Forest, Mark, Paragraph
 from slotmark.report.renderers.html import html
-from slotmark.report.renderers.markdown import markdown
+from slotmark.report.renderers.markdown import markdown, short_markdown
 from slotmark.report.renderers.pdf import pdf
 from slotmark.report.sections.decision import forest
 from slotmark.verdict import Verdict
@@ -82,7 +82,7 @@ def test_places_on_the_axis_follow_the_values() -> None:
     mark = Mark(
         name="m", rank="decisive", verdict=Verdict.WORSE, text="", span="", ends=(0.05, 0.01, 0.5), margin=(-0.02, 0.02)
     )
-    forest = Forest([mark], 0.1, "")
+    forest = Forest([mark], 0.1, "", "")
     assert [forest.place(value) for value in (-0.1, 0.0, 0.05, 0.1, 0.5, -9.0)] == [0.0, 0.5, 0.75, 1.0, 1.0, 0.0]
 
 
@@ -110,6 +110,24 @@ def test_the_first_25_lines_of_a_terminal_hold_all_of_it(comparison: Comparison,
     assert len(drawn) == len(forest.marks)
     # The margin, no difference, and the verdict at its place: a third slower lies at the left end.
     assert re.search(r"  ▼ +·+\|·+ +▼ -33", drawn[0])
+
+
+def test_only_what_has_an_axis_explains_one(comparison: Comparison) -> None:
+    document = comparison_document(comparison)
+
+    def printed(width: int) -> str:
+        console = Console(width=width, record=True, color_system=None, file=io.StringIO())
+        print_document(document, console)
+        return " ".join(console.export_text().split())
+
+    about = first_blocks(comparison)[0].drawn
+    assert about == "Shaded: the margin. Values beyond the axis are drawn at its end."
+    assert [about in text for text in (printed(100), html(document))] == [True, True]
+    assert [
+        word in text
+        for text in (printed(36), markdown(document), short_markdown(document))
+        for word in ("haded", "axis")
+    ] == [False] * 6
 
 
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="poppler's pdftotext is not here")

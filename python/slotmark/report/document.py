@@ -142,12 +142,14 @@ class Forest(msgspec.Struct, frozen=True, tag=True):
     Attributes:
         marks: One per line.
         reach: Where the axis ends on both sides of no difference, as a fraction.
-        note: How to read it.
+        note: How to read its lines.
+        drawn: How to read the axis, where one is drawn.
     """
 
     marks: list[Mark]
     reach: float
     note: str
+    drawn: str
 
     def place(self, value: float) -> float:
         """Returns the place of a fraction on the axis, from 0 to 1; values beyond the axis are at its ends."""

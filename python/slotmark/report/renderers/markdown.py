@@ -117,7 +117,7 @@ def _shortened(block: Block) -> Block:
                 msgspec.structs.replace(one, name=_cut(one.name, _LONGEST_CELL), values=_cut(one.values, _LONGEST_CELL))
                 for one in block.marks[:_MOST_ROWS]
             ]
-            return Forest(marks, block.reach, _cut(block.note))
+            return Forest(marks, block.reach, _cut(block.note), block.drawn)
         case _:
             return Paragraph("")
 

@@ -151,7 +151,7 @@ def _print_forest(forest: Forest, console: Console) -> None:
     if axis >= LEAST_AXIS:
         reach = percent(forest.reach)
         console.print(Text(f"{'':{names}}  -{reach}{'0':^{max(1, axis - 2 * len(reach) - 2)}}+{reach}", style="dim"))
-    console.print(Text(forest.note, style="dim"))
+    console.print(Text(f"{forest.note} {forest.drawn}" if axis >= LEAST_AXIS else forest.note, style="dim"))
 
 
 def _axis(forest: Forest, mark: Mark, width: int) -> str:

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from slotmark.compare import Comparison, Difference, Row, compare
+from slotmark.compare import Comparison, Difference, Row, compare, name_sides
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue
 from slotmark.run import Run
@@ -331,6 +331,19 @@ class TestNamesAndWarnings:
             [write_run(path, "node", {SEQUENTIAL: [1.0]}, session=f"s{place}") for place, path in enumerate(paths)]
         )
         assert [side.name for side in comparison.sides] == ["10.5/x/native", "10.6/x/native", "pallas"]
+
+    def test_several_runs_are_named_by_the_folder_that_only_they_are_in(self, tmp_path: Path) -> None:
+        for side in ("out/a", "out/b", "c"):
+            (tmp_path / side).mkdir(parents=True)
+
+        def run(name: str) -> Run:
+            return write_run(tmp_path / name, "node", {SEQUENTIAL: [1.0]}, session=name)
+
+        groups = [[run(f"out/{side}/round-{number}") for number in (1, 2)] for side in "ab"]
+        mixed = [[run("c/x-1"), run("c/x-2")], [run("c/y-1"), run("c/y-2")]]
+        assert [side.name for side in name_sides(groups)] == ["a (2 runs)", "b (2 runs)"]
+        assert [side.name for side in name_sides(mixed)] == ["x-1 (2 runs)", "y-1 (2 runs)"]
+        assert [side.name for side in name_sides([groups[0], [groups[1][0]]])] == ["a (2 runs)", "round-1"]
 
     def test_a_run_is_not_compared_with_itself(self, tmp_path: Path) -> None:
         run = write_run(tmp_path / "a", "a", {SEQUENTIAL: [1.0]})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.compare.looks import rounds_needed, undecided
+from slotmark.compare.looks import in_words, rounds_needed, undecided
 from slotmark.statistics.anytime import FIRST_LOOK
 from tests.compare.planted_rounds import (
     NAIVE,
@@ -56,6 +56,9 @@ def test_so_few_rounds_name_the_first_look_and_later_ones_about_as_many_as_it_ta
     found = made_worse(drawn(0.02, [6, 2]), 0.04)
     _, early = looked(found[:, :2], SEQUENCE)
     assert rounds_needed(early) == FIRST_LOOK - 2
+    assert in_words(early).endswith(f"; about {FIRST_LOOK - 2} more rounds")
+    _, last = looked(found[:, : FIRST_LOOK - 1], SEQUENCE)
+    assert in_words(last).endswith("; about 1 more round")
     ended = until_decided(found)
     assert ended.decided
     _, before = looked(found[:, :10], SEQUENCE)

@@ -12,7 +12,7 @@ from slotmark.compare.traits import traits_of
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Filter, catalogue
 from slotmark.run import Run
-from slotmark.words import few, listed
+from slotmark.words import counted, few, listed
 
 CONFIDENCE = 0.99
 """Confidence over all looks: of equal builds at most 1 of 100 has a metric that is ever called better or worse."""
@@ -76,7 +76,7 @@ def in_words(found: Decision) -> str:
         return "all decisive metrics are decided"
     names = few(list(dict.fromkeys(cause.title for cause in causes)), _NAMED)
     more = rounds_needed(found)
-    return f"no verdict yet on {listed(names)}" + (f"; about {more:,} more rounds" if more else "")
+    return f"no verdict yet on {listed(names)}" + (f"; about {counted(more, 'more round')}" if more else "")
 
 
 def checking(bench_policy: Callable[[str], object]) -> Callable[[Sequence[Sequence[Run]]], None]:

@@ -11,7 +11,7 @@ from slotmark.run import Manifest, Run
 
 
 def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
-    """One side per group of runs, named by its target where all targets differ, else by its first run's folder.
+    """One side per group of runs, named by its target where all targets differ, else by the folder of its run, or the one that only its runs are in.
 
     Raises:
         ComparisonError: A run is there twice.
@@ -34,15 +34,15 @@ def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
                 f"{twin.place} and {run.place} are one run, made from the same files: it must count once. Leave one out."
             )
     targets = [group[0].manifest.target.name for group in groups]
+    folders = _folders(groups)
     named = all(targets) and len(set(targets)) == len(targets)
     return [
         Side(
-            (target if named else _folder(group[0].place.resolve(), paths))
-            + (f" ({len(group)} runs)" if len(group) > 1 else ""),
+            (target if named else _folder(folder, folders)) + (f" ({len(group)} runs)" if len(group) > 1 else ""),
             group[0].manifest,
             [run.manifest for run in group[1:]],
         )
-        for target, group in zip(targets, groups, strict=True)
+        for target, folder, group in zip(targets, folders, groups, strict=True)
     ]
 
 
@@ -53,6 +53,21 @@ def builds(runs: Sequence[Run]) -> list[list[Run]]:
         target = run.manifest.target
         found.setdefault((target.name, target.version, target.commit), []).append(run)
     return list(found.values())
+
+
+def _folders(groups: Sequence[Sequence[Run]]) -> list[Place]:
+    """The folder of each group: that in which all of its several runs and no others are, else that of its first run."""
+    firsts = [group[0].place.resolve() for group in groups]
+    parents = [{run.place.resolve().parent for run in group} for group in groups]
+    return [
+        first.parent
+        if len(group) > 1
+        and len(own) == 1
+        and first.parent.name
+        and sum(not own.isdisjoint(one) for one in parents) == 1
+        else first
+        for first, own, group in zip(firsts, parents, groups, strict=True)
+    ]
 
 
 def _folder(path: Place, paths: Sequence[Place]) -> str:

@@ -7,7 +7,7 @@ from slotmark.metrics import catalogue
 from slotmark.numbers import fixed, gigabytes
 from slotmark.report.document import Block, Cell, Column, Facts, Paragraph, Source, Table
 from slotmark.run import MachineFacts, Manifest, SourceFile
-from slotmark.words import listed, shown_fact
+from slotmark.words import counted, listed, shown_fact
 
 _UNKNOWN = "unknown"
 
@@ -60,7 +60,7 @@ def manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
         ("session", manifest.session),
         ("started", manifest.started),
         ("ended", manifest.ended),
-        ("tables", ", ".join(f"{name} ({rows:,} rows)" for name, rows in manifest.tables.items())),
+        ("tables", ", ".join(f"{name} ({counted(rows, 'row')})" for name, rows in manifest.tables.items())),
     ]
     return [(name, value) for name, value in facts if value]
 

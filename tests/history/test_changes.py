@@ -18,6 +18,7 @@ from slotmark.metrics import catalogue
 from slotmark.report import changes_document, history_document
 from slotmark.report.sections.history import sparkline
 from slotmark.statistics.between_runs import Spread
+from slotmark.statistics.change_points import FIRST
 from tests.conftest import slotmark
 from tests.history.made import BEGIN, METRIC, levels, made
 from tests.made_up_runs import MACHINE
@@ -83,6 +84,20 @@ def test_a_parameter_that_changed_is_offered_and_one_that_may_differ_is_not(tmp_
     assert change.explanations == [
         "only this changed, not the build: parameter 'modes' decode, decode -> decode; parameter 'pinned' yes -> no"
     ]
+
+
+def test_series_that_are_too_short_to_be_searched_are_counted(tmp_path: Path) -> None:
+    store = make_store(tmp_path / "store")
+    for day in range(FIRST + 1):
+        found = changes_of(store, Decisions())
+        assert found.unsearched == found.series
+        title = "No series has runs enough to look for changes"
+        assert changes_document(found).title == title
+        store.add([made(tmp_path, day, 1000.0 + day % 3)], Labels(version="1.0"))
+    found = changes_of(store, Decisions())
+    assert (found.unsearched, found.changes) == (0, [])
+    assert found.series > 0
+    assert changes_document(found).title == "No change"
 
 
 def test_a_change_that_is_sure_never_moves_whatever_is_added(store: Store, tmp_path: Path) -> None:
@@ -264,7 +279,7 @@ def test_a_line_per_version_with_the_spread_of_its_runs(tmp_path: Path) -> None:
         assert 0.01 < line.estimate.high / line.estimate.low - 1 < 0.08
     document = history_document(found)
     assert "1.2" in str(document)
-    assert changes_document(changes_of(store, Decisions())).title == "No change"
+    assert changes_document(changes_of(store, Decisions())).title == "No series has runs enough to look for changes"
 
 
 def test_a_run_alone_has_the_interval_of_what_varies_within(tmp_path: Path) -> None:

@@ -304,6 +304,29 @@ def test_a_metric_without_changes_is_drawn(tmp_path: Path) -> None:
         assert page.locator("#chart svg path[aria-roledescription='point']").count() == 12
 
 
+def test_a_series_with_few_runs_is_not_said_to_have_no_change(tmp_path: Path) -> None:
+    for runs, searched in ((12, False), (13, True)):
+        (tmp_path / str(runs)).mkdir()
+        public = site_of(tmp_path / str(runs), [1 + 0.01 * (day % 3) for day in range(runs)], "s")
+        first = (public / "index.html").read_text(encoding="utf-8")
+        (page,) = (public / "metrics").glob("x-imported-*.html")
+        metric = page.read_text(encoding="utf-8")
+        assert ("Nothing beyond the margin" in first) is ("None was found" in metric) is searched
+        assert ("from the 13th run of a series on: 1 of 1 has fewer" in first) is not searched
+        assert ("from the 13th run of a kind of machine on" in metric) is not searched
+
+
+def test_runs_that_began_at_one_time_are_in_the_order_in_which_they_were_added(tmp_path: Path) -> None:
+    store = make_store(tmp_path / "store")
+    for number in range(8):
+        run = made(tmp_path / str(number), 0, 1000.0 + number)
+        store.add([run], Labels(version=f"1.{number}"))
+    done = slotmark("site", "--store", tmp_path / "store", "-o", tmp_path / "public")
+    assert done.returncode == 0, done.stderr
+    table = page_of(tmp_path / "public", "blocks-per-s").read_text(encoding="utf-8").partition('id="runs"')[2]
+    assert re.findall(r'data-label="version">([\d.]+)<', table) == [f"1.{number}" for number in range(7, -1, -1)]
+
+
 def test_two_runs_are_chosen_by_keyboard_and_by_clicks(public: Path, store: Path) -> None:
     with opened_page(page_of(public, "blocks-per-s"), public) as page:
         page.wait_for_selector("#chart svg")

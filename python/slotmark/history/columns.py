@@ -16,6 +16,7 @@ from slotmark.history.store import Store
 from slotmark.metrics import Metric, catalogue
 from slotmark.run import Manifest
 from slotmark.statistics.between_runs import RunMean, Scale, Spread
+from slotmark.statistics.change_points import FIRST
 from slotmark.statistics.few_points import few_points
 
 _Z95 = 1.959964
@@ -35,6 +36,11 @@ class Column(msgspec.Struct, frozen=True):
     def reach_within(self) -> np.ndarray:
         """Half the width of the 95 % interval of each level, of what varies within its run, on the scale; shape (runs,)."""
         return _Z95 * np.sqrt(self.variances)
+
+    @property
+    def searched(self) -> bool:
+        """True if changes are looked for: it has so many runs, or it is known what runs of one build differ by."""
+        return self.spread is not None or len(self.levels) - int(np.isnan(self.levels).sum()) > FIRST
 
     @property
     def course(self) -> list[float]:
@@ -160,7 +166,7 @@ class Read:
         Raises:
             StoreError: The estimates of a run have another unit than the metric now.
         """
-        numbers = sorted(self.groups[group], key=lambda one: _in_time(self._runs[one]))
+        numbers = sorted(self.groups[group], key=lambda one: in_time(self._runs[one]))
         places = np.full(len(self._runs), -1)
         places[numbers] = np.arange(len(numbers))
         rows = [self._runs[one] for one in numbers]
@@ -224,8 +230,9 @@ def _as_before(spread: Spread) -> Spread:
     return msgspec.structs.replace(spread, degrees=min(spread.degrees, MOST_DEGREES))
 
 
-def _in_time(row: Mapping[str, object]) -> tuple[object, ...]:
-    return row["at_ns"], row["added_ns"], row["place"], row["run"]
+def in_time(row: Mapping[str, object]) -> tuple[int, int, int, str]:
+    """The key by which runs are in the order of time: their rows of the index."""
+    return whole(row, "at_ns"), whole(row, "added_ns"), whole(row, "place"), str(row["run"])
 
 
 def whole(row: Mapping[str, object], name: str) -> int:

@@ -107,7 +107,7 @@ def changes_of(
     read = Read(store, decisions, table)
     _refuse_bench(read, bench)
     found: list[FoundChange] = []
-    series = runs = 0
+    series = unsearched = runs = 0
     groups = [group for group in sorted(read.groups) if bench in ("", group.bench)]
     total = sum(len(read.groups[group]) for group in groups)
     for group in groups:
@@ -117,6 +117,8 @@ def changes_of(
         estimates = read.estimates(group, metrics)
         found += found_changes(read, estimates, metrics, rules or Rules(), method)
         series += len(estimates.columns)
+        if method == "slotmark":
+            unsearched += sum(not column.searched for column in estimates.columns.values())
         runs += len(estimates.rows)
     read.refuse_unused_table()
     found = [one for one in found if since_ns is None or one.known_ns >= since_ns]
@@ -129,6 +131,7 @@ def changes_of(
         changes=[one for one in found if one.matters and not one.accepted],
         accepted=[one for one in found if one.accepted],
         within=sum(not one.matters and not one.accepted for one in found),
+        unsearched=unsearched,
         left_out=read.left_out,
     )
 

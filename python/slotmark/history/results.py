@@ -155,6 +155,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         changes: Those that matter and aren't accepted, the newest first.
         accepted: Those that readers accept.
         within: How many are smaller than the margin of their metric.
+        unsearched: How many series have too few runs to look for changes.
         left_out: How many runs readers left out.
     """
 
@@ -165,4 +166,5 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     changes: list[FoundChange]
     accepted: list[FoundChange]
     within: int
+    unsearched: int
     left_out: int

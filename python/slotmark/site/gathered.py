@@ -8,7 +8,7 @@ import numpy as np
 
 from slotmark.cleaning import one_name
 from slotmark.errors import RunError, StoreError
-from slotmark.history.columns import Column, Estimates, Read
+from slotmark.history.columns import Column, Estimates, Read, in_time
 from slotmark.history.decisions import Decisions
 from slotmark.history.differences import reach_of_pair, spread_of
 from slotmark.history.finding import found_changes
@@ -208,6 +208,6 @@ def gathered(store: Store, decisions: Decisions, progress: Progress) -> Gathered
         raise StoreError(
             f"{store.place}: two runs have digests that begin alike, as those of tables don't. Remove the one that was made up."
         )
-    in_time = sorted(runs.items(), key=lambda one: (one[1]["at_ns"], one[0]))
+    ordered = sorted(runs.items(), key=lambda one: in_time(one[1]))
     pruned = {*runs} - store.with_tables()
-    return Gathered(pages, versions, dict(in_time), pruned, read.left_out, read.newest_ns)
+    return Gathered(pages, versions, dict(ordered), pruned, read.left_out, read.newest_ns)

@@ -11,7 +11,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from slotmark.history.columns import whole
+from slotmark.history.columns import in_time, whole
 from slotmark.history.decisions import Decisions
 from slotmark.history.differences import CONFIDENCE, step_to, steps_by_chance
 from slotmark.history.results import FoundChange
@@ -27,6 +27,7 @@ from slotmark.site.gathered import Gathered, Page, Progress, Series, gathered
 from slotmark.site.names import of_run, of_version
 from slotmark.site.versions import version_pages
 from slotmark.site.writing import MARK
+from slotmark.statistics.change_points import FIRST
 from slotmark.verdict import BY_CONCERN, Verdict, meanings
 from slotmark.versions import slotmark_version
 
@@ -84,7 +85,13 @@ def pages(store: Store, decisions: Decisions, settings: Settings, progress: Prog
     """
     found = gathered(store, decisions, progress)
     environment = _environment()
-    common = {"settings": settings, "pruned": found.pruned, "newest": found.newest_ns, "version": slotmark_version()}
+    common = {
+        "settings": settings,
+        "pruned": found.pruned,
+        "newest": found.newest_ns,
+        "first": FIRST + 1,
+        "version": slotmark_version(),
+    }
 
     def page(template: str, to_root: str, **values: object) -> bytes:
         return environment.get_template(template).render(**common, root=to_root, **values).encode()
@@ -96,6 +103,7 @@ def pages(store: Store, decisions: Decisions, settings: Settings, progress: Prog
     since = found.newest_ns - settings.days * DAY_NS
     every = [(one, change) for one in found.pages for change in one.changes]
     every.sort(key=lambda one: (-one[1].known_ns, -one[1].at_ns, one[0].name))
+    tested = [series for one in found.pages if one.metric.tested for series in one.series]
     open_ones = [one for one in every if one[1].matters and not one[1].accepted]
     lately = [(one, change) for one in found.pages for change in one.lately(since, NEWEST_RUNS)]
     lately.sort(key=lambda one: (-one[1].at_ns, one[1].state != "sure", one[0].name))
@@ -111,6 +119,8 @@ def pages(store: Store, decisions: Decisions, settings: Settings, progress: Prog
             changes=lately[:MOST_CHANGES],
             hidden=len(lately) - len(lately[:MOST_CHANGES]),
             works=_works(found, open_ones),
+            series=len(tested),
+            unsearched=sum(not one.column.searched for one in tested),
             metrics=ordered[:MOST_METRICS],
             of=len(found.pages),
             runs=len(found.runs),
@@ -134,7 +144,15 @@ def pages(store: Store, decisions: Decisions, settings: Settings, progress: Prog
         yield f"data/{one.name}.js", data_of(one)
         yield (
             f"metrics/{one.name}.html",
-            page("metric.html", "../", page=one, rows=_rows(one), data=[*files_of(one), one.name], most=MOST_ROWS),
+            page(
+                "metric.html",
+                "../",
+                page=one,
+                searched=any(series.column.searched for series in one.series),
+                rows=_rows(one),
+                data=[*files_of(one), one.name],
+                most=MOST_ROWS,
+            ),
         )
         of_page = [change for change in one.lately(since, NEWEST_RUNS) if change.state == "sure"]
         yield f"badges/{one.name}.svg", badge(one.metric.name, _newest(one), _worst(of_page))
@@ -255,7 +273,7 @@ def _rows(page: Page) -> list[tuple[dict[str, object], str, str]]:
         for one in page.series
         for place in one.there[-MOST_ROWS:]
     ]
-    return sorted(rows, key=lambda one: (-whole(one[0], "at_ns"), str(one[0]["run"])))[:MOST_ROWS]
+    return sorted(rows, key=lambda one: in_time(one[0]), reverse=True)[:MOST_ROWS]
 
 
 class _Cells(msgspec.Struct, frozen=True):

@@ -42,7 +42,8 @@ def history_document(found: History) -> Document:
 def changes_document(found: Changes) -> Document:
     """The changes of all metrics, the newest first."""
     since = f" since {day(found.since_ns)}" if found.since_ns is not None else ""
-    title = f"{counted(len(found.changes), 'change')}{since}" if found.changes else f"No change{since}"
+    none = "No series has runs enough to look for changes" if found.unsearched == found.series else f"No change{since}"
+    title = f"{counted(len(found.changes), 'change')}{since}" if found.changes else none
     blocks: list[Block] = []
     if found.changes:
         blocks.append(_table(found.changes))
@@ -51,6 +52,13 @@ def changes_document(found: Changes) -> Document:
         blocks.append(
             Paragraph(
                 f"{counted(found.within, 'change')} within the margin of the metric: `slotmark history METRIC` shows them."
+            )
+        )
+    if found.unsearched:
+        few = "have" if found.unsearched > 1 else "has"
+        blocks.append(
+            Paragraph(
+                f"Changes are looked for from the {FIRST + 1}th run of a series on: {found.unsearched:,} of {found.series:,} {few} fewer."
             )
         )
     if found.accepted:

@@ -213,9 +213,23 @@ def test_a_full_disk_leaves_the_old_site_whole(store: Path, tmp_path: Path) -> N
         assert done.returncode == 2, done.stderr
         assert "No space left" in done.stderr and "Make room" in done.stderr
         assert bytes_of(out) == before
-        assert sorted(one.name for one in small.iterdir() if not one.name.endswith(".lock")) == ["filled", "public"]
+        assert sorted(one.name for one in small.iterdir()) == ["filled", "public"]
     finally:
         subprocess.run(["umount", small], check=True)
+
+
+def test_a_place_where_a_disk_is_mounted_is_refused_in_a_line(store: Path, tmp_path: Path) -> None:
+    public = tmp_path / "public"
+    public.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", public], capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here: it takes root")
+    try:
+        done = slotmark("site", "--store", store, "-o", public)
+        assert done.returncode == 2
+        assert done.stderr.splitlines()[-1].startswith(f"slotmark: {public}: can't be replaced (")
+        assert [one.name for one in tmp_path.iterdir()] == ["public"]
+    finally:
+        subprocess.run(["umount", public], check=True)
 
 
 def test_a_writer_that_stops_leaves_the_old_site_whole(tmp_path: Path) -> None:
@@ -234,6 +248,14 @@ def test_a_writer_that_stops_leaves_the_old_site_whole(tmp_path: Path) -> None:
     out.rename(tmp_path / ".public.old")
     assert write_site(out, [("site.json", b"{}"), ("a", b"old"), ("b", b"")]).written == 1
     assert sorted(one.name for one in tmp_path.iterdir()) == ["public"]
+
+
+def test_a_place_that_nothing_can_be_written_to_is_refused_in_a_line(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file" / "public", Path("/proc/public")):
+        done = slotmark("site", "--store", store, "-o", out)
+        assert done.returncode == 2
+        assert f"{out}: can't make this folder (" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def write_site(out: Path, files: Iterable[tuple[str, bytes]]) -> Written:
         files: Their names below it, each once, and contents.
 
     Raises:
-        ArgumentError: Something else is in the folder, or another command writes it.
+        ArgumentError: Something else is in the folder, another command writes it, or nothing can be written beside it.
         OSError: A file can't be written; the old site is as it was.
     """
     beside, before = (out.with_name(f".{out.name}.{what}") for what in ("new", "old"))
@@ -62,7 +62,7 @@ def write_site(out: Path, files: Iterable[tuple[str, bytes]]) -> Written:
                     written += 1
                 names.add(name)
             if out.exists():
-                out.rename(before)
+                _move_away(out, before)
             beside.rename(out)
         except BaseException:
             if before.exists() and not out.exists():
@@ -73,24 +73,40 @@ def write_site(out: Path, files: Iterable[tuple[str, bytes]]) -> Written:
     return Written(len(names), written, len(old - names))
 
 
+def _move_away(out: Path, before: Path) -> None:
+    try:
+        out.rename(before)
+    except OSError as error:  # a mount
+        raise ArgumentError(
+            f"{out}: can't be replaced ({error.strerror}). Choose a folder inside it, or another place, with -o."
+        ) from error
+
+
 def _is(file: Path, content: bytes) -> bool:
     return file.stat().st_size == len(content) and file.read_bytes() == content
 
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Keeps other commands from writing the same site. ArgumentError where one does."""
-    out.parent.mkdir(parents=True, exist_ok=True)
+    """Keeps other commands from writing the same site. ArgumentError where one does, or where nothing can be written."""
     file = out.with_name(f".{out.name}.lock")
-    held = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        held = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise ArgumentError(
+            f"{out}: can't make this folder ({error.strerror}). Choose another place with -o."
+        ) from error
     try:
         with suppress(OSError):  # a file system without locks
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ArgumentError(f"{out}: another command is writing this site. Wait for its end.") from None
-        yield
-        file.unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            file.unlink(missing_ok=True)
     finally:
         os.close(held)
 

@@ -85,6 +85,17 @@ def test_sides_that_did_not_take_turns_get_none_and_the_line_says_what_to_do(
     assert "not_interleaved" in found.decision.line
 
 
+@pytest.mark.parametrize(
+    ("places", "in_turns"),
+    [(([0, 2], [1, 3]), True), (([0, 3], [1, 2]), True), (([0, 1], [2, 3]), False), (([1, 3], [0, 2, 4]), True)],
+)
+def test_two_rounds_are_in_turns_unless_one_side_came_first(
+    places: tuple[list[int], list[int]], in_turns: bool, tmp_path: Path
+) -> None:
+    found = compare([recorded(tmp_path / name, its) for name, its in zip("ab", places, strict=True)], repetitions=300)
+    assert ("not_interleaved" not in {one.kind for one in found.all_warnings}) is in_turns
+
+
 def test_without_a_session_in_common_there_is_no_verdict_and_with_one_its_word_is_taken(tmp_path: Path) -> None:
     unknown = [
         recorded(tmp_path / name, its, ratio=ratio, by="nothing")

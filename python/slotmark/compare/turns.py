@@ -10,7 +10,7 @@ from slotmark.compare.sides import in_turns
 from slotmark.metrics import Analysis, Turns
 
 FARTHEST = 0.4
-"""Sides take turns where at no moment one is farther than the other by more than this share of its processes. Of three rounds it is a third."""
+"""Sides take turns where at no moment one is farther than the other by more than this share of its processes. Of three rounds it is a third, of two a half."""
 
 Moment = tuple[str, int] | tuple[datetime, int]
 
@@ -34,7 +34,8 @@ def apart(turns: Turns | None, sides: tuple[Side, Side], analyses: Sequence[Sequ
     ours, theirs = (np.sort([sorted(known).index(one) for one in of_side if one]) for of_side in moments)
     places = np.arange(len(known))
     behind = [np.searchsorted(one, places, "right") / one.size for one in (ours, theirs)]
-    if float(np.abs(behind[0] - behind[1]).max()) <= FARTHEST:
+    fewest = min(ours.size, theirs.size)
+    if float(np.abs(behind[0] - behind[1]).max()) <= (0.5 if fewest == 2 else FARTHEST):
         return ""
     return "processes of the two did not take turns, by the order in which they ran"
 

@@ -115,7 +115,7 @@ def test_simulated_rounds_are_made_until_the_slower_tick_holds(policy: Path, tmp
     asked = ["--run-a", SIMULATE, "--run-b", SLOWER, "--budget", "1h", "--policy", policy, "-o", out]
     ended = until(*asked, timeout=900)
     assert ended.returncode == 1, ended.stderr
-    assert ended.stdout.splitlines()[-1].startswith("HOLD b/round-1 (")
+    assert ended.stdout.splitlines()[-1].startswith("HOLD b (")
     assert "worse in Slot start to announced +" in ended.stdout.splitlines()[-1]
     assert not (out / FILE).exists()
     assert 5 <= len(list((out / "a").iterdir())) <= 8

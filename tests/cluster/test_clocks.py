@@ -84,6 +84,41 @@ def test_clocks_that_are_right_are_no_warning_and_one_that_is_not_is(tmp_path: P
     assert "--correct-clocks" in text
 
 
+SLOW_NOTICES = ("peer.header_notice.mean=30ms", "peer.serve.mean=30ms")
+SLOW_FROM_THE_MIDDLE = '{kind="host-slow", host=1, factor=10.0, from=500, until=1000}'
+
+
+@pytest.mark.parametrize(
+    ("hosts", "slots", "seed", "asymmetry_ms", "more", "fault"),
+    [
+        pytest.param(12, 1500, 2, 0.0, ["peer.serve.mean=30ms"], "", id="slow server"),
+        pytest.param(
+            12, 1500, 2, 0.0, ["peer.serve.mean=30ms", "edge_hosts=4", "pools=8"], "", id="slow server, edges"
+        ),
+        pytest.param(12, 1000, 4, 0.0, SLOW_NOTICES, "", id="slow server and headers"),
+        pytest.param(12, 1000, 4, 0.0, [*SLOW_NOTICES, "edge_hosts=4", "pools=8"], "", id="slow headers, edges"),
+        pytest.param(4, 1000, 3, 0.0, [], SLOW_FROM_THE_MIDDLE, id="a host that becomes slow"),
+        pytest.param(10, 1000, 2, 20.0, [], "", id="links that are longer one way"),
+    ],
+)
+def test_clocks_are_not_called_wrong_for_delays(
+    tmp_path: Path, hosts: int, slots: int, seed: int, asymmetry_ms: float, more: list[str], fault: str
+) -> None:
+    for most_ms in (0.0, 300.0):
+        found = planted(
+            tmp_path / f"{most_ms:.0f}",
+            hosts,
+            slots,
+            seed,
+            asymmetry_ms=asymmetry_ms,
+            most_ms=most_ms,
+            more=more,
+            fault=fault,
+        )
+        assert (found.called_wrong, found.left, found.outside, found.moved) == (0, 0, 0, False)
+        assert np.abs(found.errors).max() < max(4.0, asymmetry_ms / 2)
+
+
 def test_corrected_clocks_give_the_times_of_the_others_and_the_tables_stay(tmp_path: Path) -> None:
     simulate(skewed({2: 120.0}, 6, 1000), 7, tmp_path / "logs", quietly)
     as_logged, _ = ingest(IngestRequest(logs=[str(tmp_path / "logs")], out=tmp_path / "as-logged"))
@@ -180,8 +215,10 @@ def exchange(
     there, back = delays_ms
     block = block_hash(name)
     data = {"addBlock": f"{block}@1", "blockingRead": True, "risingEdge": True}
+    after = {"addBlock": f"{block}@1", "blockingRead": True}  # the line that nodes write when the header was sent
     for host, ms, namespace, kind, more in (
         (a, 0.0, "ChainSync.ServerHeader.Update", "ChainSyncServer.Update", data),
+        (a, 1.0, "ChainSync.ServerHeader.Update", "ChainSyncServer.Update", after),
         (b, there, "ChainSync.Client.DownloadedHeader", "DownloadedHeader", {"block": block, "blockNo": 1, "slot": 1}),
         (b, there, "BlockFetch.Client.SendFetchRequest", "SendFetchRequest", {"head": block, "length": 1}),
         (a, there + back, "BlockFetch.Server.SendBlock", "BlockFetchServer", {"block": block}),
@@ -219,7 +256,8 @@ def test_connections_of_all_ages_bound_offsets(tmp_path: Path, peer: Any) -> Non
     ]
     found = clocks(run)
     assert found["node-0"] == {
-        "host": "node-0", "offset_ns": 0, "low_ns": 0, "high_ns": 0, "is_reference": True, "correction_ns": 0
+        "host": "node-0", "offset_ns": 0, "low_ns": 0, "high_ns": 0, "error_ns": None, "is_reference": True,
+        "correction_ns": 0,
     }  # fmt: skip
     assert [found["node-1"][name] for name in ("offset_ns", "low_ns", "high_ns")] == [10 * MS, -11 * MS, 31 * MS]
     assert "node-1 (+10.0 ms, -11.0 to +31.0 whatever the delays)" in warned(run)["clocks_apart"]

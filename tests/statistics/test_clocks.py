@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slotmark.statistics.clocks import Offsets, clock_offsets
+from slotmark.statistics.clocks import Offsets, clock_offsets, made_alike
 
 MS = 1e6
 
@@ -141,3 +141,39 @@ def test_a_direction_in_which_messages_were_slow_gives_way_to_other_paths() -> N
     delays[0, 1] = 400 * MS
     found = estimated(np.zeros(5), delays)
     assert abs(found.offset_ns).max() < 10 * MS
+
+
+def test_kinds_of_messages_that_take_longer_are_no_offset() -> None:
+    # Clock 2 only gets headers and asks for blocks; a request takes 20 ms longer than a header.
+    ends = np.array([(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)])
+    header = np.array([10.0, 10.0, 10.0, np.nan, 10.0, np.nan]) * MS
+    request = np.array([30.0, 30.0, np.nan, 30.0, np.nan, 30.0]) * MS
+    kinds, least = np.column_stack([header, request]), np.fmin(header, request)
+    alike = made_alike(least, kinds)
+    assert (alike == 30 * MS).all()
+    assert (alike == made_alike(least, kinds[:, ::-1])).all()
+    as_it_is, found = (clock_offsets(3, ends[:, 0], ends[:, 1], least, one) for one in (None, alike))
+    assert as_it_is.offset_ns[2] - as_it_is.offset_ns[0] == -10 * MS
+    assert found.offset_ns.tolist() == [0, 0, 0]
+    assert found.low_ns[2] == -30 * MS  # not what was made alike
+    # Where no direction has both kinds, nothing shows what one takes longer.
+    assert (made_alike(least[2:], kinds[2:]) == least[2:]).all()
+    assert made_alike(np.array([7.0]), np.full((1, 2), np.nan)).tolist() == [7.0]
+
+
+def test_the_error_follows_from_how_much_links_contradict_each_other() -> None:
+    random = np.random.default_rng(3)
+    within = []
+    for asymmetry in [0.0, 5.0, 20.0] * 20:
+        around = [(clock, (clock + step) % 9) for clock in range(9) for step in (1, 3)]
+        delays = {}
+        for a, b in around:
+            middle, half = random.uniform(20, 100), random.uniform(-asymmetry, asymmetry) / 2
+            delays[a, b], delays[b, a] = (middle + half) * MS, (middle - half) * MS
+        found = estimated(np.zeros(9), delays)
+        within.append((np.abs(found.offset_ns) <= found.error_ns + 1).all())
+        assert found.error_ns[found.reference] == 0
+        assert found.error_ns.max() < (2 + 2 * asymmetry) * MS
+    assert np.mean(within) > 0.85
+    # Where no two paths connect two clocks, nothing shows it.
+    assert np.isnan(estimated(np.zeros(3), {(0, 1): 9.0, (1, 0): 9.0, (1, 2): 9.0, (2, 1): 9.0}).error_ns).all()

@@ -14,64 +14,119 @@ _ROUNDS = 20
 """Passes that compute each clock's course from those of its peers."""
 
 _BEYOND = 6.0
-"""The number of deviations, more than the span of the others' courses, from which on a clock moved."""
+"""The number of deviations, more than the span of the others' courses, from which on a clock moved; and of those that chance makes."""
 
 LEAST_STRETCHES = 3
 """The fewest stretches from which a clock's course is known."""
 
 
 class Least(msgspec.Struct, frozen=True):
-    """The least differences between what the receiver's clock showed at an arrival and the sender's at the sending; one entry per direction and stretch.
+    """The least differences between what the receiver's clock showed at an arrival and the sender's at the sending; one entry per kind of message, direction and stretch.
 
     Attributes:
+        kinds: The message's kind, by its number. Each kind is compared with itself, for one may take longer than another.
         senders: The sender's number.
         receivers: The receiver's.
         stretches: Which stretch of the run, from 0.
         least_ns: The least difference there.
+        next_ns: By how much the next one is larger: about as much as chance moves the least.
     """
 
+    kinds: np.ndarray
     senders: np.ndarray
     receivers: np.ndarray
     stretches: np.ndarray
     least_ns: np.ndarray
+    next_ns: np.ndarray
 
 
-def courses(clocks: int, stretches: int, least: Least) -> np.ndarray:
-    """By how much each clock moved against most others, by stretch; 0 in the middle, nan where its peers don't show it. Shape (clocks, stretches), ns.
+class Courses(msgspec.Struct, frozen=True):
+    """By how much each clock moved against most others, by stretch; nan where its peers don't show it. Each of shape (clocks, stretches), ns.
+
+    Attributes:
+        ahead_ns: By all messages; 0 in the middle.
+        received_ns: By those that its host received, which are later where it is slow with them.
+        sent_ns: By those that it sent, which are later, so that this is lower, where it or its way out is slow.
+    """
+
+    ahead_ns: np.ndarray
+    received_ns: np.ndarray
+    sent_ns: np.ndarray
+
+    def is_a_clock(self, limit_ns: float) -> np.ndarray:
+        """Returns which courses aren't delays alone; shape (clocks,), bool.
+
+        Delays make messages later than in most stretches, not earlier, and don't change those of both ways alike. A clock that moved is seen in both ways,
+        but where it was set for a part of a stretch only in messages that seem earlier.
+
+        Args:
+            limit_ns: Changes of less don't matter.
+        """
+        both = np.isfinite(self.received_ns) & np.isfinite(self.sent_ns)
+        received, sent = (np.where(both, way, np.nan) for way in (self.received_ns, self.sent_ns))
+        received, sent = (way - _middle(way, 1)[:, np.newaxis] for way in (received, sent))
+        alike = np.where(received * sent > 0, np.sign(received) * np.minimum(abs(received), abs(sent)), 0.0)
+        earlier = np.maximum(
+            *(np.nanmax(_below_most(way), axis=1, initial=0.0) for way in (self.received_ns, -self.sent_ns))
+        )
+        return (np.ptp(alike, axis=1) > limit_ns / 2) | (earlier > limit_ns)
+
+
+def courses(clocks: int, stretches: int, least: Least) -> Courses:
+    """By how much each clock moved against most others, by stretch.
 
     Args:
         clocks: Number of clocks.
         stretches: Number of stretches.
         least: The least differences.
     """
-    table = np.full((stretches, clocks, clocks), np.nan)
-    table[least.stretches, least.senders, least.receivers] = least.least_ns
+    kinds = int(least.kinds.max(initial=0)) + 1
+    table = np.full((stretches, kinds, clocks, clocks), np.nan)
+    table[least.stretches, least.kinds, least.senders, least.receivers] = least.least_ns
     table[:, np.isfinite(table).sum(axis=0) < LEAST_STRETCHES] = np.nan
     ahead = table - _middle(table, 0)[np.newaxis]  # of the receiver
-    changes = np.concatenate([ahead, -ahead.transpose(0, 2, 1)], axis=1)
+    # By stretch, one after another the peers for each kind and direction, and clock.
+    changes = np.concatenate([ahead, -ahead.transpose(0, 1, 3, 2)], axis=1).reshape(stretches, -1, clocks)
     moved = np.zeros((stretches, clocks))
     for _ in range(_ROUNDS):
-        by_peers = _middle(changes + np.tile(moved, 2)[:, :, np.newaxis], 1)
+        by_peers = _middle(changes + np.tile(moved, 2 * kinds)[:, :, np.newaxis], 1)
         moved = np.where(np.isfinite(by_peers), by_peers, 0.0)
         moved -= np.median(moved, axis=1, keepdims=True)
+    received, sent = (
+        _middle(way, 1).T for way in np.split(changes + np.tile(moved, 2 * kinds)[:, :, np.newaxis], 2, axis=1)
+    )
     moved = np.where(np.isfinite(changes).any(axis=1), moved, np.nan)
-    return (moved - _middle(moved, 0)).T
+    return Courses((moved - _middle(moved, 0)).T, received, sent)
 
 
-def moved_clocks(found: np.ndarray, limit_ns: float) -> np.ndarray:
-    """The clocks whose courses span more than a limit and clearly more than those of the others; shape (clocks,), bool.
+def moved_clocks(found: Courses, least: Least, limit_ns: float) -> np.ndarray:
+    """The clocks whose courses span more than a limit, clearly more than those of the others and than chance, and not by delays alone; shape (clocks,), bool.
 
     Args:
         found: What :func:`courses` gives.
+        least: The least differences that it was given.
         limit_ns: Spans of less don't matter.
     """
-    enough = np.isfinite(found).sum(axis=1) >= LEAST_STRETCHES
+    enough = np.isfinite(found.ahead_ns).sum(axis=1) >= LEAST_STRETCHES
     if not enough.any():
         return enough
-    spans = np.zeros(len(found))
-    spans[enough] = np.nanmax(found[enough], axis=1) - np.nanmin(found[enough], axis=1)
+    spans = np.zeros(len(enough))
+    spans[enough] = np.nanmax(found.ahead_ns[enough], axis=1) - np.nanmin(found.ahead_ns[enough], axis=1)
     middle = float(np.median(spans[enough]))
-    return enough & (spans > max(limit_ns, middle + _BEYOND * median_deviation(spans[enough])))
+    # A host is slow with one block for all its peers at once, so that several peers make chance no smaller.
+    chance = np.array(
+        [np.median(least.next_ns[(least.senders == one) | (least.receivers == one)]) for one in np.flatnonzero(enough)]
+    )
+    limits = np.maximum(max(limit_ns, middle + _BEYOND * median_deviation(spans[enough])), _BEYOND * chance)
+    enough[enough] = spans[enough] > limits
+    return enough & found.is_a_clock(limit_ns)
+
+
+def _below_most(values: np.ndarray) -> np.ndarray:
+    """Returns how far values are below the level that two fifths are at or below; shape (clocks, stretches)."""
+    some = np.isfinite(values).any(axis=1, keepdims=True)
+    level = np.nanquantile(np.where(some, values, 0.0), 0.4, axis=1, keepdims=True)
+    return level - values
 
 
 def _middle(values: np.ndarray, axis: int) -> np.ndarray:

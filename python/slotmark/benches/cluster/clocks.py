@@ -17,7 +17,7 @@ from slotmark.metrics.database import threads_for
 from slotmark.metrics.sql import allow_folders, parquet_files
 from slotmark.numbers import fixed, plain
 from slotmark.statistics.clock_moves import Least, courses, moved_clocks
-from slotmark.statistics.clocks import Offsets, clock_offsets
+from slotmark.statistics.clocks import Offsets, clock_offsets, made_alike
 from slotmark.warnings import Warning
 
 STRETCHES = 8
@@ -30,7 +30,7 @@ class Clocks(msgspec.Struct, frozen=True):
     Attributes:
         connections: One row per host and connection: ``host``, ``local`` (null where the log doesn't have it), ``remote``, ``peer`` (null where it isn't known), ``messages``.
         least_differences: One row a sender and receiver: ``sender``, ``receiver``, ``least_ns``, ``messages``.
-        clocks: One row per host: ``host``, ``offset_ns``, ``low_ns``, ``high_ns`` (null where not known), ``is_reference``, ``correction_ns``.
+        clocks: One row per host: ``host``, ``offset_ns``, ``low_ns``, ``high_ns``, ``error_ns`` (null where not known), ``is_reference``, ``correction_ns``.
         warnings: The warnings on them.
     """
 
@@ -82,12 +82,14 @@ def look_at_clocks(
             database.execute(f"CREATE TEMP TABLE {made} AS {_sql(made)}")
         least = database.sql(_sql("least_differences")).to_arrow_table()
         by_stretch = database.sql(_sql("least_by_stretch"), params={"stretches": STRETCHES}).to_arrow_table()
-    messages = Least(*(by_stretch[column].to_numpy() for column in ("sender", "receiver", "stretch", "least_ns")))
-    moved = moved_clocks(courses(len(hosts), STRETCHES, messages), limit_ms * 1e6)
-    offsets = clock_offsets(
-        len(hosts), *(least[column].to_numpy() for column in ("sender", "receiver", "least_ns")), known=moved
-    )
-    outside = np.abs(offsets.offset_ns) > limit_ms * 1e6  # nan is not
+    columns = ("kind", "sender", "receiver", "stretch", "least_ns", "next_ns")
+    messages = Least(*(by_stretch[column].to_numpy() for column in columns))
+    moved = moved_clocks(courses(len(hosts), STRETCHES, messages), messages, limit_ms * 1e6)
+    senders, receivers, least_ns = (least[column].to_numpy() for column in ("sender", "receiver", "least_ns"))
+    kinds_ns = np.column_stack([_or_nan(least[column]) for column in ("header_ns", "request_ns")])
+    offsets = clock_offsets(len(hosts), senders, receivers, least_ns, made_alike(least_ns, kinds_ns), known=moved)
+    # What is nan isn't outside.
+    outside = np.abs(offsets.offset_ns) - np.nan_to_num(offsets.error_ns) > limit_ms * 1e6
     return Clocks(
         connections,
         _named(least, hosts),
@@ -108,6 +110,10 @@ def _numbered(ends: Sequence[Connection], known_peers: Sequence[str | None], num
             "peer_no": pa.array([numbers[peer] for _, peer in rows], pa.int32()),
         }
     )
+
+
+def _or_nan(values: pa.ChunkedArray) -> np.ndarray:
+    return values.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy()
 
 
 def _named(least: pa.Table, hosts: Sequence[str]) -> pa.Table:
@@ -132,6 +138,7 @@ def _table(hosts: Sequence[str], offsets: Offsets, corrected: np.ndarray) -> pa.
             "offset_ns": whole(offsets.offset_ns),
             "low_ns": whole(offsets.low_ns),
             "high_ns": whole(offsets.high_ns),
+            "error_ns": whole(offsets.error_ns),
             "is_reference": pa.array([number == offsets.reference for number in range(len(hosts))], pa.bool_()),
             "correction_ns": whole(np.where(corrected, offsets.offset_ns, 0.0)),
         }
@@ -149,7 +156,10 @@ def _warnings(
     if outside.any() and offsets.reference is not None:
         apart = sorted(np.flatnonzero(outside).tolist(), key=lambda number: -abs(offsets.offset_ns[number]))
         far = [
-            _apart(hosts[number], *(of[number] / 1e6 for of in (offsets.offset_ns, offsets.low_ns, offsets.high_ns)))
+            _apart(
+                hosts[number],
+                *(of[number] / 1e6 for of in (offsets.offset_ns, offsets.error_ns, offsets.low_ns, offsets.high_ns)),
+            )
             for number in apart
         ]
         middle = hosts[offsets.reference]
@@ -192,14 +202,15 @@ def beside_measured(clocks: pa.Table, measured: Mapping[str, tuple[int, int]]) -
     return found
 
 
-def _apart(host: str, offset_ms: float, low_ms: float, high_ms: float) -> str:
-    """A host with how far its clock is ahead of another, and between which bounds that must be."""
+def _apart(host: str, offset_ms: float, error_ms: float, low_ms: float, high_ms: float) -> str:
+    """A host with how far its clock is ahead of another, how far that may be off, and between which bounds it must be."""
+    error = f" ± {fixed(error_ms, 1)}" if isfinite(error_ms) else ""
     bounds = (
         f", {fixed(low_ms, 1, sign=True)} to {fixed(high_ms, 1, sign=True)} whatever the delays"
         if isfinite(low_ms) and isfinite(high_ms)
         else ""
     )
-    return f"{host} ({fixed(offset_ms, 1, sign=True)} ms{bounds})"
+    return f"{host} ({fixed(offset_ms, 1, sign=True)}{error} ms{bounds})"
 
 
 def _unknown(hosts: Sequence[str]) -> Warning:

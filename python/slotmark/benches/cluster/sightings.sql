@@ -10,7 +10,7 @@ SELECT
     connection.host_no AS host,
     connection.peer_no AS peer,
     block.number AS block,
-    CASE WHEN COUNT(*) FILTER (event.event = 'announced') = 1 THEN MIN(event.ts_ns) FILTER (event.event = 'announced') END AS announced_ns,
+    MIN(event.ts_ns) FILTER (event.event = 'announced') AS announced_ns,
     CASE WHEN COUNT(*) FILTER (event.event = 'noticed') = 1 THEN MIN(event.ts_ns) FILTER (event.event = 'noticed') END AS noticed_ns,
     CASE WHEN COUNT(*) FILTER (event.event = 'requested') = 1 THEN MIN(event.ts_ns) FILTER (event.event = 'requested') END AS requested_ns,
     CASE WHEN COUNT(*) FILTER (event.event = 'sending') = 1 THEN MIN(event.ts_ns) FILTER (event.event = 'sending') END AS sending_ns,

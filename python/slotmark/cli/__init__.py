@@ -147,7 +147,7 @@ def main() -> None:
             sys.exit(2)
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "slotmark"
-        message = _POSSIBLE.sub(r". Did you mean \1?", error.format_message().strip().rstrip("."))
+        message = _POSSIBLE.sub(r". Did you mean \1?", _with_value(error).strip().rstrip("."))
         _leave(2, f"{message}{'' if message.endswith('?') else '.'} See `{command} --help`.")
     except (BrokenPipeError, SystemExit) as end:
         _end_where_the_reader_left(end)
@@ -163,6 +163,21 @@ def main() -> None:
         if code == INTERRUPTED:
             raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
+
+
+_THAN = "greater than"
+
+
+def _with_value(error: TyperException) -> str:
+    """The message of a wrong command line, with the value that was given in the place of the words of the library that refused it."""
+    message, refused = error.format_message(), getattr(error.__cause__, "errors", None)
+    if refused is None:
+        return message
+    (first, *_) = refused()
+    said = first["msg"]
+    expected = said.removeprefix("Input should be ").partition(", unable to ")[0].replace(_THAN, f"a number {_THAN}")
+    words = f"{first['input']!r}: expected {expected}" if expected != said else said.removeprefix("Value error, ")
+    return message.replace(said, words)
 
 
 def _line_of(error: OSError | RuntimeError) -> str:

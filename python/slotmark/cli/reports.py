@@ -1,6 +1,7 @@
 """Common parts of commands that write reports: the runs that they read, the places of reports, and their output."""
 
 import ctypes
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -23,10 +24,15 @@ if TYPE_CHECKING:
 
 
 def _for_reports(named: str) -> Path:
-    """The folder that is named for reports. ArgumentError for a URL, and for a run folder: what is in it is one run's."""
+    """The folder that is named for reports. ArgumentError for a URL, for a run folder (what is in it is one run's), and where no file can be written."""
     folder = folder_of(named)
     if (folder / "run.json").is_file():
         raise ArgumentError(f"-o {folder}: a run folder. Reports go elsewhere: name another folder.")
+    there = next(one for one in (folder, *folder.absolute().parents) if os.path.lexists(one))
+    if not there.is_dir():
+        raise ArgumentError(f"-o {folder}: {there} is no folder. Name another folder.")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ArgumentError(f"-o {folder}: nothing can be written to {there}. Name another folder.")
     return folder
 
 

@@ -132,8 +132,9 @@ def _no_run(storage: Storage) -> RunError:
     inside = sorted(one_name(one.name) for one in storage.inside())
     hint = f" Name one of those inside it: {', '.join(inside)}." if inside else ""
     if isinstance(found, Path):
-        here = f"not a run folder, it has no run.json.{hint}" if found.is_dir() else "no such run folder."
-        return RunError(f"{found}: {here}")
+        if found.is_dir():
+            return RunError(f"{found}: not a run folder, it has no run.json.{hint}")
+        return RunError(f"{found}: {'a file; name the folder of a run' if found.exists() else 'no such run folder'}.")
     return RunError(f"{found}: there is no run, no {MANIFEST} is there.{hint}")
 
 

@@ -37,7 +37,7 @@ impl Profile {
         let network = &self.network;
         if network.hosts == 0 || network.pools == 0 || network.pools > network.hosts {
             return Err(format!(
-                "network.hosts = {}, network.pools = {}: expected 1 or more of each and no more pools than hosts.",
+                "network.hosts = {}, network.pools = {}: expected 1 or more of each and no more pools than hosts; set both.",
                 network.hosts, network.pools
             ));
         }

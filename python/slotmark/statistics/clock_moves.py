@@ -80,21 +80,22 @@ def courses(clocks: int, stretches: int, least: Least) -> Courses:
         stretches: Number of stretches.
         least: The least differences.
     """
-    kinds = int(least.kinds.max(initial=0)) + 1
-    table = np.full((stretches, kinds, clocks, clocks), np.nan)
-    table[least.stretches, least.kinds, least.senders, least.receivers] = least.least_ns
+    # By stretch and direction: a host has few peers, and a table of all pairs of 1,000 hosts has a gigabyte.
+    ends = np.stack([least.senders, least.receivers, least.kinds])
+    (senders, receivers, _), directions = np.unique(ends, axis=1, return_inverse=True)
+    table = np.full((stretches, len(senders)), np.nan)
+    table[least.stretches, directions.ravel()] = least.least_ns
     table[:, np.isfinite(table).sum(axis=0) < LEAST_STRETCHES] = np.nan
     ahead = table - _middle(table, 0)[np.newaxis]  # of the receiver
-    # By stretch, one after another the peers for each kind and direction, and clock.
-    changes = np.concatenate([ahead, -ahead.transpose(0, 1, 3, 2)], axis=1).reshape(stretches, -1, clocks)
+    arriving, leaving = _by_end(receivers, clocks), _by_end(senders, clocks)
+    changes = np.concatenate([_taken(ahead, arriving), _taken(-ahead, leaving)], axis=1)
+    peers = np.concatenate([_taken(senders[np.newaxis], arriving, 0)[0], _taken(receivers[np.newaxis], leaving, 0)[0]])
     moved = np.zeros((stretches, clocks))
     for _ in range(_ROUNDS):
-        by_peers = _middle(changes + np.tile(moved, 2 * kinds)[:, :, np.newaxis], 1)
+        by_peers = _middle(changes + moved[:, peers], 1)
         moved = np.where(np.isfinite(by_peers), by_peers, 0.0)
         moved -= np.median(moved, axis=1, keepdims=True)
-    received, sent = (
-        _middle(way, 1).T for way in np.split(changes + np.tile(moved, 2 * kinds)[:, :, np.newaxis], 2, axis=1)
-    )
+    received, sent = (_middle(way, 1).T for way in np.split(changes + moved[:, peers], [len(arriving)], axis=1))
     moved = np.where(np.isfinite(changes).any(axis=1), moved, np.nan)
     return Courses((moved - _middle(moved, 0)).T, received, sent)
 
@@ -120,6 +121,20 @@ def moved_clocks(found: Courses, least: Least, limit_ns: float) -> np.ndarray:
     limits = np.maximum(max(limit_ns, middle + _BEYOND * median_deviation(spans[enough])), _BEYOND * chance)
     enough[enough] = spans[enough] > limits
     return enough & found.is_a_clock(limit_ns)
+
+
+def _by_end(ends: np.ndarray, clocks: int) -> np.ndarray:
+    """The directions that end at each clock, by their numbers, then as many times their count as others have more; shape (most of a clock, clocks)."""
+    counts = np.bincount(ends, minlength=clocks)
+    first = np.cumsum(counts) - counts
+    order = np.append(np.argsort(ends, kind="stable"), len(ends))
+    places = np.arange(max(1, counts.max(initial=0)))[:, np.newaxis]
+    return order[np.where(places < counts, first + places, len(ends))]
+
+
+def _taken(values: np.ndarray, directions: np.ndarray, lacking: float = np.nan) -> np.ndarray:
+    """Values of directions along the last axis, which :func:`_by_end` gives; another value in the places that are none."""
+    return np.concatenate([values, np.full((len(values), 1), lacking, values.dtype)], axis=1)[:, directions]
 
 
 def _below_most(values: np.ndarray) -> np.ndarray:

@@ -171,6 +171,30 @@ def test_a_full_disk_ends_with_one_line_and_the_replay_can_be_gone_on_with(
     assert end["digest"] == whole["digest"]
 
 
+def test_a_set_that_found_no_room_while_it_was_made_is_made_anew(
+    on_disk: str, engine: Path, small_chain: Path, tmp_path: Path
+) -> None:
+    """A disk of any few pages ends the replay wherever in the making of the set it is: LMDB's file may lack its second page."""
+    state, said, code = tmp_path / "state", tmp_path / "said", tmp_path / "code"
+    state.mkdir()
+    words = arguments(engine, small_chain, tmp_path, on_disk, "--blocks", "2")
+    codes = set()
+    for pages in range(1, 16):
+        done = subprocess.run(
+            ["unshare", "-rm", "sh", "-c", SMALL_DISK, "sh", f"{4 * pages}k", str(state), *words],
+            env={**os.environ, "SAID": str(said), "CODE": str(code), "STATE": str(state)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if not code.exists():
+            pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+        codes.add(code.read_text().strip())
+        assert codes <= {"0", "2"}, said.read_text()
+        assert done.returncode == 0, f"{pages} pages: {said.read_text()}, then {done.stderr}"
+    assert "2" in codes
+
+
 def test_a_set_of_another_chain_is_not_gone_on_with(engine: Path, small_chain: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     made = slotmark("chain", "synth", "--workload", "value-only", "--blocks", "20", "--seed", "9", "-o", other)

@@ -224,10 +224,9 @@ def test_a_folder_of_something_else_ends_the_work_with_a_line(store: str, tmp_pa
     work = [program(), "batches", "--backend", store, "--state", str(tmp_path / "state")]
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "set").write_text("of another program")
-    (tmp_path / "state" / "data.mdb").write_bytes(b"\xff" * 9000)
     done = subprocess.run(work, capture_output=True, text=True, check=False)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert done.stderr.startswith(f"slotmark-stores: {tmp_path / 'state'}: the UTxO set can't be kept here")
+    assert done.stderr.startswith(f"slotmark-stores: {tmp_path / 'state'}: the UTxO set can't be opened")
 
 
 SMALL_DISK = 'mount -t tmpfs -o size=2m none "$1" || exit 77\nshift\nexec "$@"\n'

@@ -213,7 +213,7 @@ fn open_on_disk(folder: &Path, backend: Backend, genesis: &Genesis) -> Result<Bo
 /// The reason why a set can't be opened.
 fn reason(error: ReplayError) -> String {
     match error {
-        ReplayError::Store { reason, .. } | ReplayError::Damaged { what: reason, .. } => reason,
+        ReplayError::Store { reason, .. } | ReplayError::Unopened { reason, .. } | ReplayError::Damaged { what: reason, .. } => reason,
         other => other.to_string(),
     }
 }

@@ -16,6 +16,10 @@ pub enum ReplayError {
     Genesis(#[from] GenesisError),
     #[error("{path}: the UTxO set can't be kept here ({reason}). Make room or choose another folder; what was flushed before is kept.")]
     Store { path: PathBuf, reason: String },
+    #[error(
+        "{path}: the UTxO set can't be opened ({reason}). Make room if the disk is full; else remove the folder and replay from the beginning."
+    )]
+    Unopened { path: PathBuf, reason: String },
     #[error("{path}: damaged ({what}). Remove the folder and replay from the beginning.")]
     Damaged { path: PathBuf, what: String },
     #[error(

@@ -1,6 +1,5 @@
 //! An LSM tree: fjall.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -58,18 +57,8 @@ struct Opened {
 }
 
 impl Lsm {
-    fn open(folder: &Path) -> Result<Self, StoreError> {
-        let place = folder.join("set");
-        if !place.exists() {
-            // fjall doesn't open again what was being made when its process was killed: a whole one is put in place.
-            let partial = folder.join("set.partial");
-            if partial.exists() {
-                fs::remove_dir_all(&partial)?;
-            }
-            drop(Opened::at(&partial)?);
-            fs::rename(&partial, &place)?;
-        }
-        Ok(Self { opened: Some(Opened::at(&place)?), place, unsynced: 0 })
+    fn open(place: &Path) -> Result<Self, StoreError> {
+        Ok(Self { opened: Some(Opened::at(place)?), place: place.to_path_buf(), unsynced: 0 })
     }
 
     fn opened(&self) -> &Opened {

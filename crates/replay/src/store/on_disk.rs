@@ -1,5 +1,6 @@
 //! A set on disk, with the changes since the last flush in memory.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
@@ -52,7 +53,7 @@ pub(super) trait Disk: Send {
     /// The output at a place.
     fn get(&self, place: &Place) -> Result<Option<Entry>, StoreError>;
 
-    /// Returns the data written with the last change; None in a new folder.
+    /// Returns the data written with the last change; None where there was none.
     fn kept(&self) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Makes all of these changes, given in ascending order of places, in one step, and with all before them durable where that is asked for.
@@ -106,16 +107,44 @@ impl<D: Disk> OnDisk<D> {
 
 impl<D: Disk + 'static> OnDisk<D> {
     /// The set in a folder, which is made where it isn't there, as the last flush left it.
-    pub(super) fn open(open: impl FnOnce(&Path) -> Result<D, StoreError>, folder: &Path) -> Result<Box<dyn Store>, ReplayError> {
-        std::fs::create_dir_all(folder).map_err(|error| StoreError::from(error).at(folder))?;
-        let disk = open(folder).map_err(|error| error.at(folder))?;
-        let kept = match disk.kept().map_err(|error| error.at(folder))? {
-            Some(bytes) => Kept::from_bytes(&bytes)
-                .ok_or_else(|| ReplayError::Damaged { path: folder.to_path_buf(), what: "its tip can't be read".to_owned() })?,
-            None => Kept::default(),
+    ///
+    /// The store's files are in `set`. Libraries can't open what was being made when its process was killed or its disk was full: a set is made in
+    /// `set.partial` and put in place whole, so that one in its place that can't be opened is damaged. Of a set without a tip nothing counts, since some
+    /// of its first outputs may be there: it is made anew.
+    pub(super) fn open(open: impl Fn(&Path) -> Result<D, StoreError>, folder: &Path) -> Result<Box<dyn Store>, ReplayError> {
+        let at = |error: StoreError| error.at(folder);
+        let set = folder.join("set");
+        let whole = || -> Result<(D, Kept), ReplayError> {
+            let disk = open(&set).map_err(|error| ReplayError::Unopened { path: folder.to_path_buf(), reason: error.0 })?;
+            let kept = disk.kept().map_err(at)?.and_then(|bytes| Kept::from_bytes(&bytes));
+            let damaged = || ReplayError::Damaged { path: folder.to_path_buf(), what: "its tip can't be read".to_owned() };
+            Ok((disk, kept.ok_or_else(damaged)?))
         };
-        Ok(Box::new(Self { disk, folder: folder.to_path_buf(), pending: HashMap::new(), entries: kept.entries, kept, durable: true }))
+        let found = if set.exists() { Some(whole()?).filter(|(_, kept)| kept.tip.is_some()) } else { None };
+        let (disk, kept) = match found {
+            Some(found) => found,
+            None => {
+                make(&open, &set, &folder.join("set.partial")).map_err(at)?;
+                whole()?
+            }
+        };
+        Ok(Box::new(Self { disk, folder: set, pending: HashMap::new(), entries: kept.entries, kept, durable: true }))
     }
+}
+
+/// Makes an empty set, in the place of one that is there.
+fn make<D: Disk>(open: impl Fn(&Path) -> Result<D, StoreError>, set: &Path, partial: &Path) -> Result<(), StoreError> {
+    if partial.exists() {
+        fs::remove_dir_all(partial)?;
+    }
+    if set.exists() {
+        // One that is removed in part must not be in its place.
+        fs::rename(set, partial)?;
+        fs::remove_dir_all(partial)?;
+    }
+    fs::create_dir_all(partial)?;
+    open(partial)?.write(Vec::new(), &Kept::default().to_bytes(), true)?;
+    Ok(fs::rename(partial, set)?)
 }
 
 impl<D: Disk> Store for OnDisk<D> {

@@ -37,7 +37,7 @@ impl Rocks {
         options.create_if_missing(true);
         options.create_missing_column_families(true);
         let outputs = ColumnFamilyDescriptor::new(OUTPUTS, Options::default());
-        Ok(Self(Arc::new(DB::open_cf_descriptors(&options, folder.join("set"), [outputs])?)))
+        Ok(Self(Arc::new(DB::open_cf_descriptors(&options, folder, [outputs])?)))
     }
 
     fn outputs(&self) -> Result<&ColumnFamily, StoreError> {

@@ -1,6 +1,7 @@
 //! All stores that were built against a model, with the same changes in the same order.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
 use clap::ValueEnum as _;
@@ -128,4 +129,62 @@ fn the_digest_is_the_documented_one() {
         expected.update(&[5; 32]).update(&[0, index]).update(&[0, 0, 0, 4]).update(&[index; 4]);
     }
     assert_eq!(store.digest().unwrap(), expected.finalize().as_bytes());
+}
+
+/// Stores on disk that were built.
+fn on_disk() -> impl Iterator<Item = Backend> {
+    Backend::value_variants().iter().copied().filter(|backend| backend.is_on_disk)
+}
+
+fn outputs() -> Changes {
+    block(1, &[3; 20], &[], &mut Model::new())
+}
+
+#[test]
+fn first_outputs_that_were_loaded_in_part_count_once() {
+    for backend in on_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = backend.open(folder.path()).unwrap();
+        store.apply(outputs());
+        store.flush(None).unwrap();
+        drop(store);
+        let mut store = backend.open(folder.path()).unwrap();
+        assert_eq!((store.tip(), store.entries()), (None, 0), "{}", backend.name());
+        store.apply(outputs());
+        store.flush(Some(tip(1))).unwrap();
+        drop(store);
+        assert_eq!(backend.open(folder.path()).unwrap().entries(), 20, "{}", backend.name());
+    }
+}
+
+#[test]
+fn a_set_that_was_whole_and_is_damaged_is_refused() {
+    let damaged: [(&str, fn(&Path)); 5] = [
+        ("without its files", |set| {
+            fs::remove_dir_all(set).unwrap();
+            fs::create_dir(set).unwrap();
+        }),
+        ("empty", |set| cut(set, 0)),
+        ("its first page", |set| cut(set, 4_096)),
+        ("cut", |set| cut(set, 9_000)),
+        ("zeros", |set| fs::write(set.join("data.mdb"), [0; 8_192]).unwrap()),
+    ];
+    for backend in on_disk() {
+        for (what, damage) in &damaged[..if backend.name() == "lmdb" { damaged.len() } else { 1 }] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut store = backend.open(folder.path()).unwrap();
+            store.apply(outputs());
+            store.flush(Some(tip(1))).unwrap();
+            drop(store);
+            damage(&folder.path().join("set"));
+            for _ in 0..2 {
+                let refused = backend.open(folder.path()).err().map(|error| error.to_string());
+                assert!(refused.is_some_and(|line| line.contains("emove")), "{} {what}", backend.name());
+            }
+        }
+    }
+}
+
+fn cut(set: &Path, bytes: u64) {
+    fs::OpenOptions::new().write(true).open(set.join("data.mdb")).unwrap().set_len(bytes).unwrap();
 }

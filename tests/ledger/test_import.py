@@ -212,6 +212,17 @@ def test_totals_with_and_without_the_table_read_are_told_apart(tmp_path: Path) -
     assert totals(tab_separated(points(with_table_read=False)), "c") is Totals.operations
 
 
+def test_a_total_without_its_table_read_is_known_as_that_whatever_its_other_parts_leave_open(tmp_path: Path) -> None:
+    """Where time between the parts is longer than the table read, parts don't show that it was subtracted; and one of 0 is in no total."""
+    old = points(40, seed=2, with_table_read=False)
+    loose = [{**point, "totalTime": point["totalTime"] + 800, "mut": point["mut"] + 800} for point in points(40)]
+    none = [{**point, "tableReadTime": 0, "mut_tableRead": 0} for point in points(40, seed=3, with_table_read=False)]
+    run = imported(tmp_path / "a", tab_separated(old), tab_separated(loose), tab_separated(none), subtract=True)
+    assert run.manifest.workload["totals"] == "the five operations"
+    run = imported(tmp_path / "b", tab_separated(old), tab_separated(none))
+    assert run.manifest.workload["totals"] == "the five operations"
+
+
 def test_totals_from_before_and_after_the_table_read_need_subtracting(tmp_path: Path) -> None:
     old, new = tab_separated(points(with_table_read=False), AGE_2024), tab_separated(points())
     with pytest.raises(

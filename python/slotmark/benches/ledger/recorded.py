@@ -128,6 +128,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
         hashes: Block hashes; None where the file has none.
         unknown: Names in the file that aren't kept.
         facts: Facts of the process in it.
+        table_read_subtracted: Whether the table read was taken out of its totals.
     """
 
     path: str
@@ -138,6 +139,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     hashes: list[str] | None = None
     unknown: tuple[str, ...] = ()
     facts: Facts = Facts()
+    table_read_subtracted: bool = False
 
     @property
     def blocks(self) -> int:

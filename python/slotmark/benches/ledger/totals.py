@@ -28,7 +28,7 @@ def totals_of(recorded: Recorded) -> str:
     if "total_ns" in columns:
         phases = [phase for phase in REPLAY_PHASES if phase != "flush" and f"{phase}_ns" in columns]
         return f"{recorded.facts.engine.partition(' ')[0]}: {', '.join(phases) or 'not recorded'}"
-    if "table_read_us" not in columns:
+    if recorded.table_read_subtracted or "table_read_us" not in columns or not columns["table_read_us"].any():
         return Totals.operations
     parts = [columns[name] for name in (*PHASES, "mut_table_read_us") if name in columns]
     whole = columns["mut_us"] if "mut_us" in columns and "mut_table_read_us" in columns else columns["total_us"]
@@ -63,4 +63,4 @@ def without_table_read(recorded: Recorded) -> Recorded:
                 "The file was changed by hand: use it as db-analyser wrote it.",
             )
         columns[name] = np.maximum(left, 0)
-    return msgspec.structs.replace(recorded, columns=columns)
+    return msgspec.structs.replace(recorded, columns=columns, table_read_subtracted=True)

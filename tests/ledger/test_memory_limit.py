@@ -112,7 +112,7 @@ def test_a_process_that_needs_more_is_named_and_its_group_goes(chain: Path, tmp_
     target, notes = telling(tmp_path, HOARD)
     made = slotmark(*arguments(chain, tmp_path / "runs", "--target", target, "--memory-limit", "44MB"))
     assert made.returncode == 2
-    why = "noting: was killed by signal 9, as by the kernel where --memory-limit is less than it needs"
+    why = "noting: was killed by signal 9, as by the kernel where --memory-limit is less than it needs; it printed nothing."
     assert made.stderr.splitlines()[-1].startswith(f"slotmark: {why}")
     assert not group(notes).exists()
     assert not (tmp_path / "runs").exists()

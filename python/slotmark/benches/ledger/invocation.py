@@ -131,5 +131,5 @@ def run_once(name: str, words: list[str], before: Sequence[str], timeout_s: floa
             if before and code == -signal.SIGKILL:
                 how += ", as by the kernel where --memory-limit is less than it needs"
             printed = last_words_in(stderr)
-            raise TargetError(f"{name}: {how}{': ' + printed if printed else ' without a word'}")
+            raise TargetError(f"{name}: {how}{': ' + printed if printed else '; it printed nothing.'}")
     return wall_ns, peak

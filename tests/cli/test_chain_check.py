@@ -172,12 +172,27 @@ def test_a_chain_with_rewards_is_valid_and_has_snapshots(tmp_path: Path) -> None
     assert early.stderr == (
         f"slotmark: {chain}: 2 epochs have ended in it up to epoch 1: expected 3 at least. Give a later one with --until.\n"
     )
+    late = slotmark("chain", "snapshot", chain, "--genesis", genesis, "--until", "9", "-o", tmp_path / "late")
+    assert late.returncode == 2
+    assert late.stderr.startswith(f"slotmark: {chain}: epoch 9 hasn't ended in it: expected 4, the newest that has")
     again = slotmark("chain", "snapshot", chain, "--genesis", genesis, "-o", out)
     assert (again.returncode, again.stderr) == (2, f"slotmark: {out}: it is there already. Give a new folder.\n")
     missing = slotmark("chain", "snapshot", chain, "--genesis", tmp_path / "none.json", "-o", tmp_path / "other")
     assert missing.returncode == 2
     assert len(missing.stderr.splitlines()) == 1
     assert not (tmp_path / "other").exists()
+
+
+def test_no_snapshots_are_made_of_a_chain_with_the_genesis_of_another(tmp_path: Path) -> None:
+    for seed in ("1", "2"):
+        options = ("--blocks", "100", "-k", "2", "--seed", seed, "-o", tmp_path / seed)
+        made = slotmark("chain", "synth", "--workload", "empty", *options)
+        assert made.returncode == 0, made.stderr
+    chain, genesis, out = tmp_path / "1", tmp_path / "2" / "genesis/shelley-genesis.json", tmp_path / "out"
+    refused = slotmark("chain", "snapshot", chain, "--genesis", genesis, "-o", out)
+    assert refused.returncode == 2
+    assert f"breaks the rule vrf-proof with {genesis}: expected the chain of that genesis" in refused.stderr
+    assert not out.exists()
 
 
 def test_workloads_that_withdraw_are_refused_with_delegators(tmp_path: Path) -> None:

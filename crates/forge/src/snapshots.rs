@@ -13,6 +13,7 @@ use slotmark_network::conway::{Conway, Governance};
 use slotmark_network::{genesis_beside, read_json};
 use slotmark_newfolder::NewFolder;
 use slotmark_praos::genesis::Genesis;
+use slotmark_praos::header::check_header;
 use slotmark_praos::nonce::Nonce;
 use slotmark_praos::state::ChainState;
 
@@ -45,15 +46,16 @@ pub(crate) struct Snapshots {
 /// Writes the files of the last epochs of a chain that have ended into a new folder.
 ///
 /// # Errors
-/// The chain or its genesis can't be read, or has too few epochs or what isn't followed; or the folder can't be written. Nothing is left then.
+/// The chain or its genesis can't be read, or has too few epochs or what isn't followed; a header breaks a rule, as where the chain is of another genesis; or the
+/// folder can't be written. Nothing is left then.
 pub(crate) fn write(
     chain: &Path,
-    genesis: &Path,
+    genesis_file: &Path,
     until: Until,
     out: &Path,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Snapshots, String> {
-    let (genesis, governance) = read(genesis)?;
+    let (genesis, governance) = read(genesis_file)?;
     let chain = Chain::open(chain).map_err(|error| error.to_string())?;
     let ends = ends(&chain, &genesis, until)?;
     let files = Files::create(out)?;
@@ -64,7 +66,17 @@ pub(crate) fn write(
         let at = |source| chain.block_error(index, source).to_string();
         let block = decoder.decode(chain.bytes(index)).map_err(at)?;
         let body_bytes = u64::from(block.body.end - block.body.start);
-        state.step(&block.header, body_bytes, Some(&block)).map_err(at)?;
+        let step = state.step(&block.header, body_bytes, Some(&block)).map_err(at)?;
+        let mut outcome = step.outcome;
+        outcome.merge(check_header(&block.header, &step.surroundings(Some(&genesis))));
+        outcome.result().map_err(|rule| {
+            let (path, slot, genesis) = (chain.block_path(index), block.header.slot, genesis_file.display());
+            let path = path.display();
+            format!(
+                "{path}: the block of slot {slot} breaks the rule {} with {genesis}: expected the chain of that genesis. `slotmark chain check` lists every such block.",
+                rule.name()
+            )
+        })?;
         let point = format!("{}.{}", block.header.slot, hex::encode(block.header.hash));
         if ends.contains(&index) {
             let encoded = state.parameters().and_then(|parameters| state.stake()?.new_epoch_state(parameters, &governance));
@@ -113,8 +125,16 @@ fn ends(chain: &Chain, genesis: &Genesis, until: Until) -> Result<[usize; STATES
     let slots = genesis.shelley.epoch_slots;
     let epoch_of = |index: usize| chain.entry(index).slot / slots;
     let has_ended = |index: usize| if index + 1 < chain.len() { epoch_of(index) != epoch_of(index + 1) } else { until.ended };
-    let is_last = |index: &usize| has_ended(*index) && until.epoch.is_none_or(|epoch| epoch_of(*index) <= epoch);
-    let ended = (0..chain.len()).filter(is_last).collect::<Vec<_>>();
+    let mut ended = (0..chain.len()).filter(|index| has_ended(*index)).collect::<Vec<_>>();
+    if let (Some(epoch), Some(newest)) = (until.epoch, ended.last().map(|index| epoch_of(*index)))
+        && epoch > newest
+    {
+        let path = chain.path().display();
+        return Err(format!(
+            "{path}: epoch {epoch} hasn't ended in it: expected {newest}, the newest that has, or an earlier one. Give that with --until."
+        ));
+    }
+    ended.retain(|index| until.epoch.is_none_or(|epoch| epoch_of(*index) <= epoch));
     ended.last_chunk().copied().ok_or_else(|| {
         let (up_to, remedy) = match until.epoch {
             Some(epoch) => (format!(" up to epoch {epoch}"), "Give a later one with --until".to_owned()),

@@ -15,6 +15,7 @@ from slotmark.cli.requests import from_requests
 from slotmark.errors import ArgumentError
 from slotmark.measure.forge import ChainRequest, forge
 from slotmark.numbers import fixed, megabytes
+from slotmark.words import counted
 
 app = group("Look into a chain, check it, or forge one.")
 
@@ -119,7 +120,7 @@ def snapshot(
     first, *between, last = facts["epochs"]
     talk.remark(
         f"{out}: the ledger after epochs {', '.join(map(str, [first, *between]))} and {last}, up to {facts['tip']}; "
-        f"{facts['blocks_after']:,} blocks of the chain come after it"
+        f"{counted(facts['blocks_after'], 'block')} of the chain after it"
     )
 
 

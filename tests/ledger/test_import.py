@@ -213,7 +213,7 @@ def test_totals_with_and_without_the_table_read_are_told_apart(tmp_path: Path) -
 
 
 def test_a_total_without_its_table_read_is_known_as_that_whatever_its_other_parts_leave_open(tmp_path: Path) -> None:
-    """Where time between the parts is longer than the table read, parts don't show that it was subtracted; and one of 0 is in no total."""
+    """Time between the parts that is longer than the table read hides whether that was subtracted; a table read of 0 is in no total."""
     old = points(40, seed=2, with_table_read=False)
     loose = [{**point, "totalTime": point["totalTime"] + 800, "mut": point["mut"] + 800} for point in points(40)]
     none = [{**point, "tableReadTime": 0, "mut_tableRead": 0} for point in points(40, seed=3, with_table_read=False)]

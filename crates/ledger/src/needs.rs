@@ -135,7 +135,7 @@ impl Needs {
 }
 
 /// The failure of our decoder as that of the other: its place is from the beginning of the block.
-fn foreign(error: DecodeError) -> minicbor::decode::Error {
+pub(crate) fn foreign(error: DecodeError) -> minicbor::decode::Error {
     minicbor::decode::Error::message(error.expected).at(error.offset)
 }
 

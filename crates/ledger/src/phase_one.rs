@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pallas_codec::minicbor;
 use pallas_codec::tree::fold_tree;
 use pallas_primitives::alonzo::NativeScript;
-use slotmark_chain::block::{Block, Era, Hash28, Output, Redeemer, Transaction};
+use slotmark_chain::block::{Block, Era, Hash28, Input, Output, Redeemer, Transaction};
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_chain::rule::{Outcome, Rule};
 use slotmark_chain::{DecodeError, Hash32, ed25519};
@@ -17,7 +17,7 @@ use slotmark_network::{Parameters, Units};
 use crate::Environment;
 use crate::bytes::{Balance, Datum, Payment, Result, Script, datum, datum_hash, failure, hash, items};
 use crate::integrity::script_data_hash;
-use crate::needs::{Needs, Pointer, reference_scripts, witness_scripts};
+use crate::needs::{Needs, Pointer, foreign, reference_scripts, witness_scripts};
 use crate::resolved::{Resolved, Source, decode};
 
 /// The rules that need the outputs of inputs.
@@ -107,7 +107,7 @@ impl Check<'_> {
             }
             return Ok(self.outcome);
         };
-        needs.take_inputs(&self.places(), sources.inputs, sources.collateral)?;
+        needs.take_inputs(&self.places(self.inputs()), sources.inputs, sources.collateral)?;
         self.witness_keys(&needs, &signed);
         self.scripts(&needs, sources, &signed)?;
         self.collateral(sources)?;
@@ -117,9 +117,12 @@ impl Check<'_> {
         Ok(self.outcome)
     }
 
-    /// The places of the inputs, each a transaction's id and an index.
-    fn places(&self) -> Vec<(Hash32, u64)> {
-        let inputs = &self.block.inputs[self.transaction.inputs.start as usize..self.transaction.inputs.end as usize];
+    fn inputs(&self) -> &[Input] {
+        &self.block.inputs[self.transaction.inputs.start as usize..self.transaction.inputs.end as usize]
+    }
+
+    /// The places of inputs, each a transaction's id and an index.
+    fn places(&self, inputs: &[Input]) -> Vec<(Hash32, u64)> {
         let id = |at: u32| self.block.bytes[at as usize..][..32].try_into().expect("32 bytes");
         inputs.iter().map(|input| (id(input.transaction), input.index)).collect()
     }
@@ -281,7 +284,7 @@ impl Check<'_> {
     }
 
     fn datums(&mut self, plutus: &[(Pointer, &Script)], sources: &Sources<'_>) -> Result<()> {
-        let places = self.places();
+        let places = self.places(self.inputs());
         let sorted: BTreeMap<_, _> = places.iter().zip(sources.inputs).collect();
         let inputs: Vec<_> = sorted.values().collect();
         let (mut required, mut all_there) = (BTreeSet::new(), true);
@@ -337,8 +340,11 @@ impl Check<'_> {
             self.outcome.note_unknown(Rule::Collateral);
             return Ok(());
         };
+        // It is a set: what is there twice counts once.
+        let places = self.places(&self.block.inputs_in(&self.transaction.collateral).map_err(foreign)?);
+        let collateral: BTreeMap<_, _> = places.into_iter().zip(sources.collateral).collect();
         let mut balance = Balance::default();
-        for source in sources.collateral {
+        for source in collateral.values() {
             balance.add_output(source.bytes, &source.output, 1)?;
         }
         if let Some(output) = &self.transaction.collateral_return {
@@ -349,11 +355,11 @@ impl Check<'_> {
             Some(Payment::Byron) => true,
             None => false,
         };
-        let count = sources.collateral.len() as u64;
+        let count = collateral.len() as u64;
         let least = i128::from(self.transaction.fee) * i128::from(parameters.alonzo.collateral_percent);
         let holds = count > 0
             && count <= parameters.alonzo.max_collateral_inputs
-            && sources.collateral.iter().all(at_key)
+            && collateral.into_values().all(at_key)
             && balance.is_lovelace()
             && balance.lovelace.checked_mul(100).is_some_and(|hundredfold| hundredfold >= least)
             && self.transaction.total_collateral.is_none_or(|total| i128::from(total) == balance.lovelace);

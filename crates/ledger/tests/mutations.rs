@@ -111,6 +111,8 @@ struct Draft {
     /// Budget of the first input.
     budget: Option<Units>,
     collateral: Vec<NewOutput>,
+    /// Times that each of it is listed.
+    collateral_times: usize,
     /// Changes what the script data's hash is over.
     wrong_script_data: bool,
     marked_invalid: bool,
@@ -145,6 +147,7 @@ impl Draft {
             scripts: vec![],
             budget: None,
             collateral: vec![],
+            collateral_times: 1,
             wrong_script_data: false,
             marked_invalid: false,
             new_pools: 0,
@@ -217,7 +220,11 @@ impl Draft {
             (9, encode(mint))
         }));
         fields.extend(self.script_data_hash().map(|hash| (11, bytes(&hash))));
-        fields.extend((!self.collateral.is_empty()).then(|| (13, places(100, self.collateral.len()))));
+        fields.extend((!self.collateral.is_empty()).then(|| {
+            let listed: Vec<_> =
+                (100..).take(self.collateral.len()).cycle().take(self.collateral.len() * self.collateral_times).map(place).collect();
+            (13, list(&listed))
+        }));
         fields.extend(self.required_signer.map(|key| (14, list(&[bytes(&key)]))));
         fields.extend(self.network.map(|network| (15, vec![network])));
         map(fields)
@@ -305,13 +312,15 @@ fn list(items: &[Vec<u8>]) -> Vec<u8> {
     [&[0x80 + items.len() as u8], &items.concat()[..]].concat()
 }
 
+/// An input of the one earlier transaction.
+fn place(index: u64) -> Vec<u8> {
+    encode(|encoder| {
+        encoder.array(2).unwrap().bytes(&[1; 32]).unwrap().u64(index).unwrap();
+    })
+}
+
 /// Inputs of the one earlier transaction, with consecutive indexes.
 fn places(first: u64, count: usize) -> Vec<u8> {
-    let place = |index| {
-        encode(|encoder| {
-            encoder.array(2).unwrap().bytes(&[1; 32]).unwrap().u64(index).unwrap();
-        })
-    };
     list(&(first..).take(count).map(place).collect::<Vec<_>>())
 }
 
@@ -565,6 +574,14 @@ fn every_change_of_a_transaction_with_a_script_breaks_its_rule() {
         ("a hash of other data", |draft| draft.wrong_script_data = true, &["script-data-hash"]),
         ("no collateral", |draft| draft.collateral.clear(), &["collateral"]),
         ("too little collateral", |draft| draft.collateral[0].lovelace = draft.fee, &["collateral"]),
+        (
+            "too little collateral, which is there twice",
+            |draft| {
+                draft.collateral_times = 2;
+                draft.collateral[0].lovelace = draft.fee;
+            },
+            &["collateral"],
+        ),
         ("collateral of assets", |draft| draft.collateral[0].asset = Some(([9; 28], 1)), &["collateral"]),
         ("collateral at a script", |draft| draft.collateral[0].address = draft.inputs[0].clone().unwrap().address, &["collateral"]),
         (

@@ -159,7 +159,8 @@ fn first_outputs_that_were_loaded_in_part_count_once() {
 
 #[test]
 fn a_set_that_was_whole_and_is_damaged_is_refused() {
-    let damaged: [(&str, fn(&Path)); 5] = [
+    type Damage = fn(&Path);
+    let damaged: [(&str, Damage); 5] = [
         ("without its files", |set| {
             fs::remove_dir_all(set).unwrap();
             fs::create_dir(set).unwrap();

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from slotmark.benches.cluster.direct import simulate_direct
+from slotmark.benches.cluster.simulate import load_profile
 from slotmark.compare.explain import explain
 from slotmark.metrics import Analysis
 from slotmark.metrics.catalogue import Catalogue
@@ -28,6 +30,22 @@ def test_a_cause_is_named_with_its_place(tmp_path: Path, kind: str) -> None:
         assert found.places.apart[0].place == cause.places[0]
     of_region = dict(zip(found.places.names, found.places.groups, strict=True))
     assert of_region["node-2"] == "ap-southeast-2"
+
+
+def test_what_is_found_of_a_stage_is_fitted_together(tmp_path: Path) -> None:
+    """One region, then all hosts by as much, then that region by as much less: a slow server was named so."""
+    settings = ("network.hosts=12", "network.pools=12", "run.slots=1500")
+    profiles = (load_profile("value-only-10.5", (*settings, *more)) for more in ((), ("peer.serve.mean=30ms",)))
+    usual, slow = (
+        simulate_direct(profile, 2, tmp_path / name, lambda _done, _total: None)[0]
+        for name, profile in zip(("usual", "slow"), profiles, strict=True)
+    )
+    found = explain(usual, slow).changes
+    assert found
+    of_fetch = [one for one in found.found if one.stage == "fetch"]
+    assert of_fetch
+    assert len({tuple(one.places) for one in of_fetch}) == len(of_fetch)
+    assert all(0.020 < one.delta.estimate < 0.035 for one in of_fetch)
 
 
 def test_what_one_of_several_runs_did_is_no_change_of_its_side(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ _SMALL = 0.01
 """A change that accounts for less than this share of what the first one accounts for isn't named."""
 
 
-class _Scope(msgspec.Struct, frozen=True):
+class _Scope(msgspec.Struct, frozen=True, eq=False):
     """Some cells of a stage, with their common difference: of the family of all, of groups, or of places."""
 
     stage: int
@@ -47,39 +47,101 @@ def changes(stage_cells: StageCells, cells: Sequence[Cells], confidence: float) 
     Each stage's mean is taken for each host where it took place and each host that sent it, so that other ways of the blocks make no difference.
     Of all stages and places the one is named first whose common difference leaves the least of the squares of all these differences,
     among those that are beyond chance and beyond what most hosts and links differ by of their own. It is taken off, and the next is looked for.
+    What was found in one stage is fitted together each time: what is left of a place when a wider one is found may be nothing.
 
     Args:
         stage_cells: Which stages took place where.
         cells: The stages.
         confidence: Confidence of the intervals; less than 1 by the adjusted p below which a stage changed.
     """
-    stages = list(cells)
-    if not stages:
+    if not cells:
         return None
-    found: list[Change] = []
+    search = _Search(stage_cells, cells, confidence)
     first = 0.0
-    of_stages = [list(_scopes(place, stage, stage_cells)) for place, stage in enumerate(stages)]
-    while len(found) < MOST:
-        scopes = [one for of_stage in of_stages for one in of_stage]
-        adjusted = _adjusted(scopes)
-        telling = [
-            (one.accounts_for, -place, one, p)
-            for place, (one, p) in enumerate(zip(scopes, adjusted, strict=True))
-            if p < 1 - confidence and abs(one.estimate) >= stage_cells.least
-        ]
-        if not telling:
+    refused: set[tuple[int, bytes]] = set()
+    while len(search.found) < MOST:
+        likely = [one for one, _ in search.beyond_chance(search.scopes()) if _key(one) not in refused]
+        if not likely:
             break
-        most, _, one, p = max(telling, key=lambda entry: entry[:2])
-        first = first or most
-        if most < _SMALL * first:
+        one = max(likely, key=lambda scope: scope.accounts_for)
+        first = first or one.accounts_for
+        if one.accounts_for < _SMALL * first:
             break
-        delta = student(one.estimate, one.error, one.degrees, confidence).interval
-        of = stages[one.stage]
-        found.append(Change(stage=of.stage, kind=one.kind, places=list(one.places), delta=delta, p_adjusted=p))
-        taken = of.taken + np.where(one.inside, one.estimate, 0.0)
-        stages[one.stage] = msgspec.structs.replace(of, taken=taken)
-        of_stages[one.stage] = list(_scopes(one.stage, stages[one.stage], stage_cells))
+        refused.add(_key(one))  # no place is tried twice
+        search.add(one)
+    found = [
+        Change(
+            stage=search.stages[one.stage].stage,
+            kind=one.kind,
+            places=list(one.places),
+            delta=student(one.estimate, one.error, one.degrees, confidence).interval,
+            p_adjusted=p,
+        )
+        for one, p in sorted(search.found, key=lambda entry: -entry[0].accounts_for)
+    ]
     return Changes(kind=stage_cells.kind, group=stage_cells.group, unit=stage_cells.unit, found=found)
+
+
+class _Search:
+    """The changes that were found, each with its adjusted p-value, and the stages with all of them taken off."""
+
+    def __init__(self, stage_cells: StageCells, stages: Sequence[Cells], confidence: float) -> None:
+        self.stages = list(stages)
+        self.found: list[tuple[_Scope, float]] = []
+        self._of, self._confidence = stage_cells, confidence
+        self._scopes = [list(_scopes(number, stage, stage_cells)) for number, stage in enumerate(stages)]
+
+    def scopes(self) -> list[_Scope]:
+        """All places of all stages, with what is left there."""
+        return [one for of_stage in self._scopes for one in of_stage]
+
+    def beyond_chance(self, scopes: Sequence[_Scope]) -> list[tuple[_Scope, float]]:
+        """Those of the places that changed, with their adjusted p-values."""
+        return [
+            (one, p)
+            for one, p in zip(scopes, _adjusted(scopes), strict=True)
+            if p < 1 - self._confidence and abs(one.estimate) >= self._of.least
+        ]
+
+    def add(self, new: _Scope) -> None:
+        """Adds a change, and leaves out those of its stage that are none beside it; or nothing is added, where it is none beside them."""
+        before = [one for one, _ in self.found if one.stage == new.stage]
+        kept = [*before, new]
+        fitted = self._fitted(kept)
+        while len(fitted) < len(kept) and new in kept:
+            lost = set(map(_key, kept)) - {_key(one) for one, _ in fitted}
+            kept.remove(min((one for one in kept if _key(one) in lost), key=lambda one: one.accounts_for))
+            fitted = self._fitted(kept)
+        if new not in kept:
+            kept = before
+            fitted = [entry for entry in self.found if entry[0].stage == new.stage]
+        self.found = [*(entry for entry in self.found if entry[0].stage != new.stage), *fitted]
+        self._take(new.stage, kept)
+
+    def _fitted(self, kept: Sequence[_Scope]) -> list[tuple[_Scope, float]]:
+        """Those of some places of a stage that changed, where the differences of all of them are fitted together."""
+        found: list[tuple[_Scope, float]] = []
+        for one in kept:
+            self._take(one.stage, kept, beside=one)
+            found += [entry for entry in self.beyond_chance(self.scopes()) if _key(entry[0]) == _key(one)]
+        return found
+
+    def _take(self, stage: int, kept: Sequence[_Scope], beside: _Scope | None = None) -> None:
+        """Takes off what is fitted for these places, but for one."""
+        of = self.stages[stage]
+        taken = np.zeros(of.weights.size)
+        if kept:
+            inside, root = np.stack([one.inside for one in kept], axis=1), np.sqrt(of.weights)
+            differences = root * (of.means[1] - of.means[0])
+            fitted = np.linalg.lstsq(inside * root[:, np.newaxis], differences, rcond=None)[0]
+            taken = inside @ np.where([one is beside for one in kept], 0.0, fitted)
+        self.stages[stage] = msgspec.structs.replace(of, taken=taken)
+        self._scopes[stage] = list(_scopes(stage, self.stages[stage], self._of))
+
+
+def _key(one: _Scope) -> tuple[int, bytes]:
+    """The stage and cells of a place: the same whatever is taken off."""
+    return one.stage, one.inside.tobytes()
 
 
 def _adjusted(scopes: Sequence[_Scope]) -> list[float]:

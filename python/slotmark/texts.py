@@ -1,5 +1,6 @@
 """Files that people write and get from others: read whole and within a bound, without waiting for what never comes."""
 
+import datetime
 import errno
 import json
 import os
@@ -81,6 +82,19 @@ def parsed_toml(text: str) -> dict[str, Any]:
         raise
     except ValueError as error:  # as of a number with thousands of digits
         raise tomllib.TOMLDecodeError(str(error)) from None
+
+
+def dates_as_text(value: Any) -> Any:
+    """Returns the content of TOML, with dates as ``2026-12-31``."""
+    match value:
+        case dict():
+            return {name: dates_as_text(one) for name, one in value.items()}
+        case list():
+            return [dates_as_text(one) for one in value]
+        case datetime.date():
+            return value.isoformat()[:10]
+        case _:
+            return value
 
 
 def toml_value(value: object) -> str:

@@ -214,6 +214,13 @@ def test_a_change_is_accepted_until_a_day_or_any_version(until: str, store: Stor
     assert accepted.until == until
 
 
+def test_a_day_may_be_a_date_of_toml_as_in_policies(store: Store) -> None:
+    assert isinstance(store.place, Path)
+    (store.place / FILE).write_text("[[accepted]]\nchange = 'a'\nreason = 'b'\nuntil = 2026-12-31\n")
+    (accepted,) = read_decisions(store).accepted
+    assert accepted.until == "2026-12-31"
+
+
 def test_what_readers_decide_counts(store: Store) -> None:
     assert isinstance(store.place, Path)
     (change,) = sure(store)

@@ -3,13 +3,12 @@
 The ranks, margins and directions of the catalogue are the default; a policy file holds only what differs.
 """
 
-import datetime
 import json
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import msgspec
 
@@ -18,7 +17,7 @@ from slotmark.errors import ComparisonError, did_you_mean
 from slotmark.metrics import Better, Metric, Rank, catalogue
 from slotmark.numbers import percent, quantity, share
 from slotmark.run import Manifest
-from slotmark.texts import parsed_toml, toml_text
+from slotmark.texts import dates_as_text, parsed_toml, toml_text
 from slotmark.verdict import Conditional, Verdict
 from slotmark.versions import is_end, numbers_of
 
@@ -175,7 +174,7 @@ def policy_in(text: str, path: Path, bench: str) -> Policy:
         ComparisonError: It is no such TOML, or it is of another bench, of metrics that aren't tested, or of warnings that there aren't.
     """
     try:
-        written = msgspec.convert(_with_dates_as_text(parsed_toml(text)), _File)
+        written = msgspec.convert(dates_as_text(parsed_toml(text)), _File)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise _no_policy(path, error) from error
     if written.bench not in ("", bench):
@@ -314,16 +313,3 @@ def _spread(path: Path, what: str, value: str | float) -> float:
             f"{path}: {what} is '{value}', but runs of one build always differ. Write \"3 %\", or leave it out."
         )
     return found
-
-
-def _with_dates_as_text(value: Any) -> Any:
-    """Returns the content of TOML, with dates as ``2026-12-31``."""
-    match value:
-        case dict():
-            return {name: _with_dates_as_text(one) for name, one in value.items()}
-        case list():
-            return [_with_dates_as_text(one) for one in value]
-        case datetime.date():
-            return value.isoformat()[:10]
-        case _:
-            return value

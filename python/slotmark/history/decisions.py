@@ -12,7 +12,7 @@ from slotmark.cleaning import cleaned, one_line
 from slotmark.errors import ArgumentError, StoreError
 from slotmark.history.store import Store
 from slotmark.places import Url
-from slotmark.texts import MOST_TOML_BYTES, parsed_toml, toml_text, toml_value
+from slotmark.texts import MOST_TOML_BYTES, dates_as_text, parsed_toml, toml_text, toml_value
 from slotmark.versions import is_end, numbers_of
 from slotmark.whole_files import written_whole
 
@@ -158,7 +158,7 @@ def _lines(decided: Accepted) -> str:
 
 def _decisions(file: str, text: str) -> Decisions:
     try:
-        found = msgspec.convert(cleaned(parsed_toml(text)), Decisions)
+        found = msgspec.convert(cleaned(dates_as_text(parsed_toml(text))), Decisions)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise _wrong(file, error) from error
     for one in found.accepted:

@@ -225,9 +225,9 @@ impl Bed {
     }
 }
 
-/// Returns a number for a bed's addresses.
+/// Returns a number for a bed's addresses, of which 16 bits count: beds of a process have their own, up to 64 of them.
 fn net() -> u32 {
-    std::process::id() ^ BEDS.fetch_add(1, Ordering::Relaxed) << 12
+    std::process::id().wrapping_mul(64).wrapping_add(BEDS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// The key of the stake of a pool's owner.

@@ -1,14 +1,12 @@
 //! Keys and certificates of a real devnet, as the files that nodes read.
 
-use std::path::PathBuf;
-
 use slotmark_praos::certificate;
 use slotmark_praos::envelope::{Envelope, OperationalCertificate, PaymentVerificationKey};
 
+use crate::shared::shared;
+
 fn file(name: &str) -> String {
-    let shared = std::env::var_os("SLOTMARK_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
-    let path = shared.join("data/devnet-bed/keys").join(name);
+    let path = shared("devnet-bed/keys").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

@@ -1,7 +1,5 @@
 //! Headers that the Haskell consensus code made, valid and mutated, each with the outcome that it expects.
 
-use std::path::PathBuf;
-
 use serde::Deserialize;
 use slotmark_chain::block::{Era, decode_header_alone};
 use slotmark_chain::hash::blake2b_224;
@@ -12,6 +10,8 @@ use slotmark_praos::lottery::{ActiveSlots, praos_input};
 use slotmark_praos::rule::{Outcome, Rule};
 use slotmark_praos::state::note_counter;
 use slotmark_praos::{kes, vrf};
+
+use crate::shared::shared;
 
 #[derive(Deserialize)]
 struct Case {
@@ -45,9 +45,7 @@ enum Expected {
 }
 
 fn cases() -> Vec<Case> {
-    let shared = std::env::var_os("SLOTMARK_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
-    let path = shared.join("data/praos/header-test-cases.json");
+    let path = shared("praos/header-test-cases.json");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).expect("the cases")
 }

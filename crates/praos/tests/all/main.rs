@@ -6,3 +6,4 @@ mod mutations;
 mod real_chain;
 mod real_transactions;
 mod rewards;
+mod shared;

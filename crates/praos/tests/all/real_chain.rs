@@ -2,30 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use slotmark_chain::Chain;
 use slotmark_praos::check::check_chain;
-use slotmark_praos::genesis::Genesis;
 
-fn preview() -> Chain {
-    let folder = std::env::var_os("SLOTMARK_PREVIEW_CHAIN").expect("SLOTMARK_PREVIEW_CHAIN names the real chain's folder");
-    Chain::open(folder).expect("the real chain opens")
-}
-
-fn genesis() -> Arc<Genesis> {
-    let shared = std::env::var_os("SLOTMARK_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
-    let genesis = Genesis::read(&shared.join("data/preview-genesis/shelley-genesis.json")).expect("the genesis");
-    Arc::new(genesis)
-}
+use crate::shared::{genesis, preview};
 
 #[test]
 #[ignore = "needs the shared data: the real chain and its genesis"]
 fn every_rule_holds_of_preview() {
     let start = std::time::Instant::now();
-    let report = check_chain(&preview(), Some(&genesis()), &mut |_, _| ControlFlow::Continue(())).expect("a sound chain");
+    let report = check_chain(&preview(), Some(&Arc::new(genesis())), &mut |_, _| ControlFlow::Continue(())).expect("a sound chain");
     println!("{:.1} s for {} blocks", start.elapsed().as_secs_f64(), report.blocks);
     for epoch in &report.epochs {
         println!("{epoch:?}");
@@ -128,7 +115,7 @@ fn without_a_genesis_what_depends_on_it_is_not_known() {
 #[test]
 #[ignore = "needs the shared data: the real chain and its genesis"]
 fn the_work_can_be_stopped() {
-    let error = check_chain(&preview(), Some(&genesis()), &mut |done, _| {
+    let error = check_chain(&preview(), Some(&Arc::new(genesis())), &mut |done, _| {
         if done > 300 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert!(matches!(error, Err(slotmark_chain::ChainError::Interrupted)));

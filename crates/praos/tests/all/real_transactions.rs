@@ -1,14 +1,14 @@
 //! Real transactions of preview, changed: each change is refused by the name of the rule that it is about.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use slotmark_chain::Chain;
 use slotmark_chain::block::{Block, Decoder};
 use slotmark_chain::rule::{Outcome, Rule};
 use slotmark_ledger::{Environment, Resolved, phase_one, phase_two};
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::state::{ChainState, Step};
+
+use crate::shared::{genesis, preview};
 
 /// A block as it stands in the chain, and one of its transactions.
 struct Found {
@@ -18,16 +18,9 @@ struct Found {
     slot: u64,
 }
 
-fn genesis() -> Arc<Genesis> {
-    let shared = std::env::var_os("SLOTMARK_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
-    Arc::new(Genesis::read(&shared.join("data/preview-genesis/shelley-genesis.json")).expect("the genesis"))
-}
-
 /// The first transaction that each of these is true of, and the chain's state behind the last of their blocks.
 fn first_of<const N: usize>(genesis: &Arc<Genesis>, wanted: [fn(&Block<'_, '_>, usize) -> bool; N]) -> (ChainState, [Found; N]) {
-    let folder = std::env::var_os("SLOTMARK_PREVIEW_CHAIN").expect("SLOTMARK_PREVIEW_CHAIN names the real chain's folder");
-    let chain = Chain::open(folder).expect("the real chain opens");
+    let chain = preview();
     let mut state = ChainState::new(Some(genesis));
     let mut decoder = Decoder::new();
     let mut found = [const { None }; N];
@@ -121,7 +114,7 @@ fn fails(block: &Block<'_, '_>, place: usize) -> bool {
 #[test]
 #[ignore = "needs the shared data: the real chain and its genesis"]
 fn every_change_of_a_real_transaction_breaks_its_rule() {
-    let genesis = genesis();
+    let genesis = Arc::new(genesis());
     let (_, [plain, scripted, failing]) = first_of(&genesis, [has_interval, runs_scripts, fails]);
     for found in [&plain, &scripted, &failing] {
         let (one, two) = found.check(&genesis, |_| {});
@@ -151,7 +144,7 @@ fn every_change_of_a_real_transaction_breaks_its_rule() {
 #[test]
 #[ignore = "needs the shared data: the real chain and its genesis"]
 fn a_real_output_is_spent_once() {
-    let (mut state, [plain]) = first_of(&genesis(), [has_interval]);
+    let (mut state, [plain]) = first_of(&Arc::new(genesis()), [has_interval]);
     assert!(!plain.step.outcome.broken.contains(Rule::InputsFound));
     let mut decoder = Decoder::new();
     let block = decoder.decode(&plain.bytes).unwrap();

@@ -1,9 +1,7 @@
 //! The real preview chain through its epoch boundaries: what it withdraws and who leads its slots follow from our accounts and rewards.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use slotmark_chain::Chain;
 use slotmark_chain::block::{Block, Certificate, Decoder, Transaction, decode_output};
 use slotmark_network::{Ratio, shelley};
 use slotmark_praos::accounts::Pots;
@@ -11,6 +9,8 @@ use slotmark_praos::genesis::Genesis;
 use slotmark_praos::header::check_proofs;
 use slotmark_praos::rule::Rule;
 use slotmark_praos::state::ChainState;
+
+use crate::shared::{genesis, preview};
 
 /// Counts of a run over the chain.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -34,16 +34,9 @@ struct Run {
     unspent: u64,
 }
 
-fn genesis() -> Genesis {
-    let shared = std::env::var_os("SLOTMARK_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
-    Genesis::read(&shared.join("data/preview-genesis/shelley-genesis.json")).expect("the genesis")
-}
-
 /// Goes over the chain; `change` may change a transaction of a slot before it is applied.
 fn run(genesis: Genesis, mut change: impl FnMut(u64, &Block<'_, '_>, &mut Transaction)) -> Run {
-    let folder = std::env::var_os("SLOTMARK_PREVIEW_CHAIN").expect("SLOTMARK_PREVIEW_CHAIN names the real chain's folder");
-    let chain = Chain::open(folder).expect("the real chain opens");
+    let chain = preview();
     let genesis = Arc::new(genesis);
     let mut state = ChainState::with_accounts(Some(&genesis));
     let mut counts = Counts::default();

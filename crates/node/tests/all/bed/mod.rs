@@ -1,5 +1,4 @@
 //! A small network of real nodes on this machine: genesis files, keys, topology, processes.
-#![allow(dead_code, reason = "each test uses a part of it")]
 
 pub mod peer;
 pub mod sets;

@@ -64,11 +64,6 @@ impl<'b> Wallet<'b> {
         Self { bed, pool, made_by: blake2b_256(&[&bed.funds[pool].0]), lovelace: FUNDS }
     }
 
-    /// The address that all of it is at.
-    pub fn address(&self) -> &'b [u8] {
-        &self.bed.funds[self.pool].0
-    }
-
     /// The owner of the pool's stake.
     pub fn owner(&self) -> Credential {
         Credential { script: false, hash: hash_of(&staking_key(self.pool)) }

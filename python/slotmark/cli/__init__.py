@@ -165,9 +165,6 @@ def main() -> None:
         sys.exit(code if isinstance(code, int) else 0)
 
 
-_THAN = "greater than"
-
-
 def _with_value(error: TyperException) -> str:
     """The message of a wrong command line, with the value that was given in the place of the words of the library that refused it."""
     message, refused = error.format_message(), getattr(error.__cause__, "errors", None)
@@ -175,7 +172,9 @@ def _with_value(error: TyperException) -> str:
         return message
     (first, *_) = refused()
     said = first["msg"]
-    expected = said.removeprefix("Input should be ").partition(", unable to ")[0].replace(_THAN, f"a number {_THAN}")
+    expected = re.sub(
+        "(greater|less) than", r"a number \g<0>", said.removeprefix("Input should be ").partition(", unable to ")[0]
+    )
     words = f"{first['input']!r}: expected {expected}" if expected != said else said.removeprefix("Value error, ")
     return message.replace(said, words)
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-const EVERY: Duration = Duration::from_millis(25);
+const EVERY: Duration = Duration::from_millis(50);
 const LINE: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Sleeps until 25 ms are over, again and again, and writes once per second by how much longer it took.
+/// Sleeps until 50 ms are over, again and again, and writes once per second by how much longer it took.
 fn measure(out: &mut impl Write) -> io::Result<std::convert::Infallible> {
     let mut due = Instant::now();
     let mut begun = due;

@@ -220,6 +220,24 @@ def test_a_host_that_stops_early_is_told(tmp_path: Path) -> None:
         assert sum(1 for _, host in values(analysis, "forge_starts") if host == "node-1") == 100
 
 
+def test_a_host_whose_log_begins_late_is_told(tmp_path: Path) -> None:
+    """As where the older part of a rotated log is missing; a start half a minute later is that of a cluster that starts host by host."""
+    cluster = Cluster(3)
+    for slot in range(200):
+        cluster.check(0, slot)
+        if slot >= 30:
+            cluster.check(1, slot)
+        if slot >= 100:
+            cluster.check(2, slot)
+    cluster.forge(0, 10, 0, "root", None)
+    cluster.forge(0, 130, 1, "tip", "root")
+    with analysed(cluster, tmp_path) as analysis:
+        (warning,) = [warning for warning in analysis.run.manifest.warnings if warning.kind == "began_late"]
+        assert warning.text.startswith("The logs of node-2 begin")
+        assert "stopped_early" not in {warning.kind for warning in analysis.run.manifest.warnings}
+        assert sum(1 for _, host in values(analysis, "forge_starts") if host == "node-2") == 100
+
+
 def test_of_two_samples_of_a_process_in_a_slot_the_last_one_counts(tmp_path: Path) -> None:
     """As where a run ends just after a look: faults are counted from the last sample of the slot before."""
     cluster = Cluster(1)

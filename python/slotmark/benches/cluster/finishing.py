@@ -24,8 +24,8 @@ from slotmark.words import counted, listed
 
 BENCH = "cluster"
 
-_EARLY_S = 60
-"""A host whose log ends so long before the last one's stopped early, or its log is cut."""
+_APART_S = 60
+"""A host whose log begins so long after the first one's, or ends so long before the last one's, ran for a part of the run, or its log is cut."""
 
 
 class MeasuredHere(msgspec.Struct, frozen=True):
@@ -345,11 +345,15 @@ def _warnings(ingested: Ingested, cluster: Cluster) -> list[Warning]:
                 files=[one.file for one in ingested.damaged],
             )
         )
+    begins = {host.host: host.first_ts_ns for host in hosts if host.first_ts_ns is not None}
     ends = {host.host: host.last_ts_ns for host in hosts if host.last_ts_ns is not None}
-    limit_ns = max(ends.values(), default=0) - _EARLY_S * 10**9
-    early = [host for host, end in ends.items() if end < limit_ns]
+    first_ns, last_ns, apart_ns = min(begins.values(), default=0), max(ends.values(), default=0), _APART_S * 10**9
+    late = [host for host, begin in begins.items() if begin > first_ns + apart_ns]
+    early = [host for host, end in ends.items() if end < last_ns - apart_ns]
+    if late:
+        found.append(of_bench.warning("began_late", hosts=late, seconds=_APART_S))
     if early:
-        found.append(of_bench.warning("stopped_early", hosts=early, seconds=_EARLY_S))
+        found.append(of_bench.warning("stopped_early", hosts=early, seconds=_APART_S))
     if cluster.missing:
         found.append(of_bench.warning("missing_hosts", hosts=cluster.missing))
     if cluster.unread:

@@ -141,6 +141,8 @@ def _renamed(column: pa.ChunkedArray, number: int) -> pa.ChunkedArray:
     for chunk in column.chunks:
         words = chunk.dictionary.to_pylist()
         chunks.append(
-            pa.DictionaryArray.from_arrays(chunk.indices, pa.array([f"{number:08x}{word[8:]}" for word in words]))
+            pa.DictionaryArray.from_arrays(
+                chunk.indices, pa.array([f"{number:08x}{word[8:]}" for word in words], pa.string())
+            )
         )
-    return pa.chunked_array(chunks)
+    return pa.chunked_array(chunks, column.type)

@@ -233,6 +233,22 @@ def test_rows_that_belong_together_stay_in_their_columns_and_on_a_page() -> None
             assert len(re.findall(rf"run-{group}-", page)) == 5
 
 
+def test_pages_are_headed_by_the_first_line_of_a_long_title() -> None:
+    rows = [[Cell(f"row-{number}")] for number in range(200)]
+
+    def first_word(title: str) -> tuple[str, ...]:
+        """Where the title's first word stands on the second page, in points: left and top."""
+        content = pdf(Document(title, "", [Section("Section", [Table("", [Column("metric", "left")], rows)])]))
+        found = re.search(
+            r'xMin="([\d.]+)" yMin="([\d.]+)"[^>]*>RUN<',
+            poppler("pdftotext", content, "-f", "2", "-bbox", "-").decode(),
+        )
+        assert found
+        return found.groups()
+
+    assert first_word(f"RUN AGAIN{' 0.96 adoption has no verdict;' * 20}") == first_word("RUN AGAIN")
+
+
 def test_words_of_crowded_tables_do_not_run_into_each_other() -> None:
     columns = [Column("Target", "left"), Column("Mode", "left"), *(Column(f"Run{run} blk/s") for run in range(1, 11))]
     columns += [Column("Min-Max blk/s"), Column("StdDev"), Column("Avg time"), Column("vs base")]

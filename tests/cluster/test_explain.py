@@ -21,8 +21,10 @@ from slotmark.compare.results.explanation import Explanation
 from slotmark.compare.worst_samples import worst_samples
 from slotmark.errors import RoomError
 from slotmark.metrics import Analysis
+from slotmark.metrics.catalogue import Catalogue
 from slotmark.metrics.database import Database
-from slotmark.report import comparison_document, print_document
+from slotmark.report import comparison_document, explanation_document, print_document
+from slotmark.report.document import Paragraph
 from slotmark.report.renderers.markdown import markdown
 from slotmark.run import Run
 from tests.cluster.made_up_logs import Cluster
@@ -225,6 +227,35 @@ def test_a_comparison_shows_where_its_difference_comes_from(usual: Run, slower: 
     assert "What changed, ms" in section.partition("\n## ")[0]
     titles = [one.title for one in document.sections]
     assert titles[titles.index("Where it comes from") + 1] == "Worst blocks"
+    (section,) = (one for one in document.sections if one.title == "Worst blocks")
+    assert isinstance(how := section.blocks[0], Paragraph)
+    assert how.text.startswith(
+        f"The blocks of {comparison.candidates[0].name} with the worst 0.96 adoption: a row per host"
+    )
+
+
+def test_of_a_long_run_the_worst_blocks_are_of_those_that_are_split(
+    usual: Run, slower: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relation_sql = Catalogue.relation_sql
+
+    def as_if_long(catalogue: Catalogue, name: str) -> str:
+        return relation_sql(catalogue, name).replace("150000", "300")
+
+    monkeypatch.setattr(Catalogue, "relation_sql", as_if_long)
+    found = explain(usual, slower, filters=[])
+    split = found.explained[-1]
+    assert split.counts[1] < split.of[1]
+    document = explanation_document(found)
+    (section,) = (one for one in document.sections if one.title == "Worst blocks")
+    assert isinstance(how := section.blocks[0], Paragraph)
+    assert (
+        f"with the worst 0.96 adoption, of {split.counts[1]} of {split.of[1]} that are split: a row per host"
+        in how.text
+    )
+    assert "Of the others the logs don't have all steps, or there are so many that only some are split." in markdown(
+        document
+    )
 
 
 def test_the_worst_blocks_are_told_host_by_host(usual: Run) -> None:

@@ -36,7 +36,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         metric: Which.
         counts: How many samples are split, of the baseline and of the candidate.
-        of: How many samples there are, likewise; those that aren't complete in the logs are left out.
+        of: How many samples there are, likewise; those that aren't complete in the logs aren't split, and of very many only some are.
         baseline: The mean of the split samples, in the metric's unit.
         candidate: Likewise.
         delta: The difference of the means.

@@ -53,7 +53,7 @@ def attribution_in_short(comparison: Comparison) -> list[Block]:
 
 def worst_sections(found: Sequence[Attribution]) -> list[Section]:
     """The timelines of the worst samples of each candidate, in one section; none where there are none."""
-    blocks = [block for one in found for block in _worst(one, one.of if len(found) > 1 else "")]
+    blocks = [block for one in found for block in _worst(one)]
     samples = list(dict.fromkeys(worst.sample for one in found for worst in one.worst))
     return [Section(f"Worst {listed([f'{sample}s' for sample in samples])}", blocks)] if blocks else []
 
@@ -133,7 +133,7 @@ def place_charts(attribution: Attribution, named: str = "") -> list[Figure]:
     return [Figure(f"Difference by {places.kind}, {unit}{named}", caption, later("heat", places, matters, scale, unit))]
 
 
-def _worst(attribution: Attribution, named: str) -> list[Block]:
+def _worst(attribution: Attribution) -> list[Block]:
     """The timelines of the worst samples, after how to read them."""
     if not attribution.worst:
         return []
@@ -147,8 +147,9 @@ def _worst(attribution: Attribution, named: str) -> list[Block]:
         about = "; ".join([f"{metric.grain[0]} {one.key}", *(f"{name} {value}" for name, value in one.about)])
         caption = f"{metric.name} of {one.run}: {about}. {place.capitalize()}s in the order in which they were done."
         figures.append(Figure(title, caption, later("stages", one, stages, scale, unit), small=True))
-    of = f" of {named}" if named else ""
-    how = f"The {sample}s{of} with the worst {in_a_sentence(metric)}: a row per {place}, a colour per stage. Before its first stage a {place} waited for others."
+    split = next((one for one in attribution.explained if one.metric == metric and one.counts != one.of), None)
+    among = f", of {split.counts[1]:,} of {split.of[1]:,} that are split" if split else ""
+    how = f"The {sample}s of {attribution.of} with the worst {in_a_sentence(metric)}{among}: a row per {place}, a colour per stage. Before its first stage a {place} waited for others."
     return [Paragraph(how), *figures]
 
 
@@ -220,7 +221,9 @@ def _step_table(one: Explained) -> Table:
     notes = [one.how]
     if one.counts != one.of:
         split = " and ".join(f"{count:,} of {of:,}" for count, of in zip(one.counts, one.of, strict=True))
-        notes.append(f"Samples that are split: {split}. The logs don't have all steps of the others.")
+        notes.append(
+            f"Samples that are split: {split}. Of the others the logs don't have all steps, or there are so many that only some are split."
+        )
     return Table(_steps_of(one, unit), columns, [*rows, whole], notes)
 
 

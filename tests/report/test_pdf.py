@@ -237,7 +237,7 @@ def test_pages_are_headed_by_the_first_line_of_a_long_title() -> None:
     rows = [[Cell(f"row-{number}")] for number in range(200)]
 
     def first_word(title: str) -> tuple[str, ...]:
-        """Where the title's first word stands on the second page, in points: left and top."""
+        """Returns the place of the title's first word on the second page, in points: left and top."""
         content = pdf(Document(title, "", [Section("Section", [Table("", [Column("metric", "left")], rows)])]))
         found = re.search(
             r'xMin="([\d.]+)" yMin="([\d.]+)"[^>]*>RUN<',

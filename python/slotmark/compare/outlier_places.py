@@ -10,7 +10,7 @@ from slotmark.compare.attribution import Apart, OutlierPlaces
 from slotmark.compare.stage_cells import Cells
 from slotmark.metrics import StageCells
 from slotmark.statistics.distributions import t_sf
-from slotmark.statistics.location import median_deviation
+from slotmark.statistics.location import pair_deviation
 from slotmark.statistics.rank_tests import holm
 
 LEAST_PLACES = 5
@@ -20,9 +20,8 @@ LEAST_PLACES = 5
 def outlier_places(stage_cells: StageCells, stages: Sequence[Cells], confidence: float) -> OutlierPlaces | None:
     """Stages that changed at some place as they didn't at the others; None where no stage has five places that both sides have.
 
-    A place's difference is compared with the median over places, and its distance from there with what places differ by otherwise (the
-    median absolute deviation) and its own standard error, whichever is larger: Student's t with two degrees of freedom fewer
-    than there are places.
+    A place's difference is compared with the median over places, and its distance from there with what places differ by otherwise (Qn) and
+    its own standard error, whichever is larger: Student's t with three degrees of freedom fewer than there are places.
 
     Args:
         stage_cells: Which stages took place where.
@@ -43,9 +42,9 @@ def outlier_places(stage_cells: StageCells, stages: Sequence[Cells], confidence:
         if len(places) < LEAST_PLACES:
             continue
         beyond = one.differences - np.median(one.differences)
-        scale = np.maximum(one.errors, median_deviation(one.differences))
+        scale = np.maximum(one.errors, pair_deviation(one.differences))
         t = np.divide(beyond, scale, out=np.zeros_like(beyond), where=scale > 0)
-        p = 2 * t_sf(np.abs(t), len(places) - 2)
+        p = 2 * t_sf(np.abs(t), len(places) - 3)
         for number, place in enumerate(places):
             apart = Apart(
                 place=place,

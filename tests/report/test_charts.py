@@ -16,6 +16,7 @@ from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.compare import compare
 from slotmark.compare.explain import explain
 from slotmark.report import comparison_document, explanation_document
+from slotmark.report.charts import CHARTS
 from slotmark.report.document import Document, Figure
 from slotmark.run import Run
 
@@ -72,6 +73,21 @@ def test_of_clusters_and_where_they_differ(tmp_path: Path) -> None:
     runs = [simulate_direct(profile, 3, tmp_path / str(place), quietly)[0] for place, profile in enumerate(profiles)]
     allowed(drawn(comparison_document(compare(runs, filters=[]))))
     allowed(drawn(explanation_document(explain(*runs, filters=[]))))
+
+
+def test_what_takes_no_time_is_drawn_on_a_linear_axis(tmp_path: Path) -> None:
+    """A log axis has no place for 0: such a report ended in a traceback."""
+    short = ("hosts=3", "pools=3", "run.slots=300", "genesis.epoch_slots=300", "forging.leadership.mean=0ms")
+    profile = load_profile("value-only-10.5", short)
+    runs = [simulate_direct(profile, seed, tmp_path / str(seed), quietly)[0] for seed in (1, 2)]
+    comparison = compare(runs, filters=[])
+    specs = drawn(comparison_document(comparison))
+    allowed(specs)
+    (row,) = (row for row in comparison.rows if row.metric.id == "forge_leading")
+    spec = CHARTS["cdf"](row, ["1", "2"], 0.995)
+    (values,) = spec["datasets"].values()
+    assert {point["value"] for point in values} == {0.0}
+    assert spec["layer"][0]["encoding"]["x"]["scale"].get("type") != "log"
 
 
 def test_of_a_sweep(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import altair as alt
 from slotmark.compare.results.rows import Row
 from slotmark.report.charts import formats
 from slotmark.report.charts.frame import SMALL, colour, dash, data, drawn, zoom
-from slotmark.report.sections.cells import readable
+from slotmark.report.sections.cells import on_log_axis, readable
 
 
 def cdf(row: Row, names: Sequence[str], clipped: float) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def cdf(row: Row, names: Sequence[str], clipped: float) -> dict[str, Any]:
         clipped: A linear axis ends where this share of samples does.
     """
     scale, unit = readable(row.metric)
-    logarithmic = row.metric.scale == "log"
+    logarithmic = on_log_axis(row)
     lines: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
     bands: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
     ends = []

@@ -158,6 +158,11 @@ def readable(metric: Metric) -> tuple[float, str]:
     return (1e3, "ms") if metric.unit == "s" else (1.0, metric.unit)
 
 
+def on_log_axis(row: Row) -> bool:
+    """Returns whether a row's distribution is drawn on a log axis: that of its metric, but where half of a run's samples or more aren't above 0 it has no place for them."""
+    return row.metric.scale == "log" and all(one.median > 0 for one in row.summaries if one)
+
+
 def titled(one: Row | Curve) -> str:
     """Its metric, and its part where it has one."""
     return f"{one.metric.name}: {one.part}" if one.part else one.metric.name

@@ -9,7 +9,7 @@ from slotmark.metrics import catalogue
 from slotmark.numbers import percent
 from slotmark.report.document import Block, Figure, Paragraph
 from slotmark.report.drawing import later
-from slotmark.report.sections.cells import DIRECTION, by_section, titled
+from slotmark.report.sections.cells import DIRECTION, by_section, on_log_axis, titled
 from slotmark.report.sections.seeds import main_rows
 
 CLIPPED = 0.995
@@ -62,11 +62,7 @@ def _distributions(comparison: Comparison) -> list[Block]:
     entries = catalogue(comparison.baseline.manifest.bench)
     member = entries.key(entries.members.column).word
     band = f" Shaded: from the lowest to the highest {member}, or run where a side has several." if banded else ""
-    cut = (
-        f" Linear axes end where {percent(CLIPPED)} of samples do."
-        if any(row.metric.scale == "linear" for row in rows)
-        else ""
-    )
+    cut = f" Linear axes end where {percent(CLIPPED)} of samples do." if not all(map(on_log_axis, rows)) else ""
     return _read(f"The share of samples up to each value.{band}{cut}", figures)
 
 

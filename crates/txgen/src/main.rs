@@ -317,7 +317,7 @@ fn settle(
                 Err(error) => format!("{}: {error}", socket.display()),
                 Ok(_) => {
                     format!(
-                        "{left} transactions of the split are in no block after {} s ({}). Give more time with --settle.",
+                        "{left} transactions of the split are in no block after {} s ({}). Give more time: --settle, or --ready-within of `slotmark cluster run`.",
                         options.settle,
                         reasons(&ended)
                     )
@@ -329,7 +329,7 @@ fn settle(
         } else if let Err(error) = found {
             let why = format!("{}: {error}", socket.display());
             if why != reported {
-                eprintln!("slotmark-txgen: {why}; it is asked again until --settle is over");
+                eprintln!("slotmark-txgen: {why}; it is asked again, for {} s in all", options.settle);
                 reported = why;
             }
             thread::sleep(LOOK);

@@ -19,6 +19,7 @@ from slotmark.benches.cluster.live.part import Loaded
 from slotmark.benches.cluster.live.request import Request
 from slotmark.benches.cluster.live.workload import Generator, Workload
 from slotmark.benches.cluster.simulate import load_profile, shipped_profiles
+from slotmark.metrics.catalogue import catalogue
 from slotmark.run import open_run
 from tests.cluster.live.machine import PATIENCE_S, of_conductor, skip_without_programs, until
 from tests.cluster.live.stand_in import listen
@@ -103,6 +104,18 @@ def test_transactions_that_nodes_lose_before_the_load_are_offered_again(tmp_path
             for pid in nodes:
                 os.kill(pid, signal.SIGKILL)
             assert len(nodes) == 3
+            records = logs / "generator" / "submissions.jsonl"
+            while not (records.exists() and records.stat().st_size):
+                assert conductor.poll() is None, (tmp_path / "said").read_text()
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            # One more in the load: it is started again, and gets no transactions from then on.
+            (again,) = (
+                pid
+                for pid in of_conductor(conductor.pid)
+                if b"slotmark-node" in program(pid) and Path(f"/proc/{pid}/cwd").readlink().name == "node-1"
+            )
+            os.kill(again, signal.SIGKILL)
             assert conductor.wait(PATIENCE_S) == 0, (tmp_path / "said").read_text()
         finally:
             if conductor.poll() is None:
@@ -111,6 +124,12 @@ def test_transactions_that_nodes_lose_before_the_load_are_offered_again(tmp_path
     run = open_run(out)
     assert {one.subject for one in run.manifest.warnings if one.kind == "node_died"} == {"node-0", "node-1", "node-2"}
     assert run.manifest.observed["transactions offered"]
+    (lost,) = (one for one in run.manifest.warnings if one.kind == "load_lost")
+    assert lost.subject == "node-1"
+    assert "(the connection was lost" in lost.text
+    of_bench = catalogue("cluster")
+    assert "load_lost" in of_bench.stopping
+    assert "load_lost" in of_bench.spoiling
 
 
 def test_transactions_refer_to_outputs_of_the_genesis(tmp_path: Path) -> None:

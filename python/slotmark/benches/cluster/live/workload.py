@@ -250,16 +250,28 @@ class Generator:
             self._process.wait()
 
     def warnings(self) -> list[Warning]:
-        """Warnings about targets; each is named once."""
+        """Warnings about targets; each is named once per kind."""
+        of_bench, phases = catalogue("cluster"), self.phases()
         opened: dict[str, set[int]] = {}
-        for phase in self.phases().values():
+        for phase in phases.values():
             for one in phase.facts.get("opened", []):
                 opened.setdefault(self._targets[one["target"]], set()).update(one["protocols"])
+        # What is lost in the split is connected to anew: only what ends the load of a target counts.
+        lost = {
+            self._targets[one["target"]]: one["why"].removeprefix(f"{one['target']}: ")
+            for one in (phases["ended"].facts["lost"] if "ended" in phases else [])
+        }
         return [
-            catalogue("cluster").warning(
-                "target_opened_protocols", host, host=host, protocols=listed([str(one) for one in sorted(opened[host])])
-            )
-            for host in sorted(opened)
+            *(of_bench.warning("load_lost", host, why=why) for host, why in sorted(lost.items())),
+            *(
+                of_bench.warning(
+                    "target_opened_protocols",
+                    host,
+                    host=host,
+                    protocols=listed([str(one) for one in sorted(opened[host])]),
+                )
+                for host in sorted(opened)
+            ),
         ]
 
     def outcome(self) -> dict[str, object]:

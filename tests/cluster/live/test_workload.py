@@ -52,6 +52,34 @@ def test_a_load_is_over_early_only_where_the_profile_has_too_few_transactions(
     assert [one.kind for one in found] == ["load_over"] * over
 
 
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("workload.tps=0", "workload.tps is 0: expected more than 0."),
+        ("workload.tx_count=0", "workload.tx_count is 0: expected more than 0."),
+        ("shares", "workload.shares has 1.0 for ap-southeast-2, where no host has a pool."),
+    ],
+)
+def test_a_workload_that_submits_nothing_is_refused_before_anything_is_started(
+    tmp_path: Path, setting: str, expected: str
+) -> None:
+    profile, settings = "value-only-5", ["--set", setting]
+    if setting == "shares":
+        text = load_profile("value-only-5").replace("[workload]\n", '[workload]\nshares = { "ap-southeast-2" = 1 }\n')
+        (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+        profile, settings = str(tmp_path / "mine.toml"), []
+    bed, out = tmp_path / "bed", tmp_path / "live"
+    made = slotmark("cluster", "create", profile, "--hosts", "2", *settings, "-o", bed)
+    assert made.returncode == 0, made.stderr
+    for more in ((), ("--node", "a=slotmark", "--node", "b=slotmark", "--rounds", "2")):
+        done = slotmark("cluster", "run", bed, "--for", "4s", *more, "-o", out)
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert expected in line
+        assert "or use --no-workload" in line or setting == "shares"
+        assert not list(tmp_path.glob("live*"))
+
+
 def phases(logs: Path) -> list[str]:
     """The generator's progress so far."""
     said = logs / "generator" / "stdout"

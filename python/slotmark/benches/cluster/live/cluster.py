@@ -37,6 +37,14 @@ _WORKLOAD_MORE_S = 60
 """Time to wait for the workload's beginning, beyond that for nodes."""
 
 
+_BEFORE_LOAD = {
+    "split": "transactions wait for their inputs to be in blocks",
+    "signed": "the funds' split is submitted",
+    "": "transactions are signed",
+}
+"""What the workload does after each of its phases, the last phase first."""
+
+
 class Progress(msgspec.Struct, frozen=True):
     """The progress of a live run.
 
@@ -297,14 +305,15 @@ class Cluster:
         def phases() -> list[str]:
             return self._load.phases if self._load else []
 
+        def doing() -> str:
+            return next(words for phase, words in _BEFORE_LOAD.items() if not phase or phase in phases())
+
         self._until(
-            lambda: (
-                "transactions wait for their inputs to be in blocks"
-                if "split" in phases()
-                else "transactions are signed"
-            ),
+            doing,
             lambda: "begun" in phases(),
-            lambda: f"the workload has not begun ({(self._load and self._load.words) or 'it printed nothing'})",
+            lambda: (
+                f"the workload has not begun: {doing()} ({(self._load and self._load.words) or 'it printed nothing'})"
+            ),
             _WORKLOAD_MORE_S,  # its own deadline comes first, since it has the reason
         )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from slotmark.benches.cluster.bed import read_bed
+from slotmark.benches.cluster.bed import Bed, read_bed
 from slotmark.benches.cluster.finishing import MeasuredHere
 from slotmark.benches.cluster.ingested import Ingested
 from slotmark.benches.cluster.live.cluster import Cluster, DiedError, Progress
@@ -24,6 +24,7 @@ from slotmark.benches.cluster.live.rundir import make_rundir
 from slotmark.benches.cluster.live.sampling import busyness
 from slotmark.benches.cluster.live.site import Site
 from slotmark.benches.cluster.live.waking import lateness, machine_warning
+from slotmark.benches.cluster.live.workload import refuse_workload
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.errors import TargetError
 from slotmark.measure.process import refuse_without_linux
@@ -104,7 +105,7 @@ def run_live(
         KeyboardInterrupt: A signal came before the measurement, or a second one while nodes were ending.
     """
     refuse_without_linux("a live cluster")
-    bed = read_bed(request.bed)
+    bed = _bed_of(request)
     ticking = _Ticking()
     with site_of(request, bed, asked(request, bed), reach, memory, ticking.tick, on_remark) as site:
         lead_s = math.ceil(_LEAD_S + _LEAD_PER_HOST_S * len(bed.hosts) + _genesis_lead_s(request.bed))
@@ -165,11 +166,19 @@ def survey(
     """
     refuse_without_linux("a live cluster")
     first, *others = requests
-    bed = read_bed(first.bed)
+    bed = _bed_of(first)
     with site_of(first, bed, asked(first, bed), reach, memory_left, lambda: None, on_remark) as site:
         for other in others:
             site.place(asked(other, bed))
         return site.network, site.facts
+
+
+def _bed_of(request: Request) -> Bed:
+    """The bed of a run. BedError where it is damaged, or the run can't have its workload."""
+    bed = read_bed(request.bed)
+    if request.workload:
+        refuse_workload(bed)
+    return bed
 
 
 class _Ticking:

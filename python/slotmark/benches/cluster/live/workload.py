@@ -22,6 +22,7 @@ from slotmark.errors import BedError, RunError, SimulationError
 from slotmark.measure.process import ending, last_words_in
 from slotmark.measure.shipped import built_program
 from slotmark.metrics.catalogue import catalogue
+from slotmark.numbers import plain
 from slotmark.warnings import Warning
 from slotmark.words import listed
 
@@ -127,6 +128,21 @@ def workload_of(bed: Bed) -> Workload:
         raise BedError(
             f"bed.json: its profile has no workload that can be submitted ({error!r}). Make the bed again, or use --no-workload."
         ) from error
+
+
+def refuse_workload(bed: Bed) -> None:
+    """Refuses a bed whose workload can't be submitted, before anything is started for it.
+
+    Raises:
+        BedError: The profile has no such workload, its rate or its number of transactions is 0, or a region with a share has no host with a pool.
+    """
+    workload = workload_of(bed)
+    for name, amount_of in (("tps", workload.tps), ("tx_count", workload.most)):
+        if amount_of <= 0:
+            raise BedError(
+                f"bed.json: workload.{name} is {plain(amount_of)}: expected more than 0. Make the bed again, or use --no-workload."
+            )
+    workload.places({host.name: host.region for host in targets(bed)})
 
 
 class Phase(msgspec.Struct, frozen=True):

@@ -7,7 +7,15 @@ import pyarrow as pa
 import pytest
 
 from slotmark.benches.cluster.live.sampling import MACHINE_SCHEMA, USAGE_SCHEMA, busyness
-from slotmark.benches.cluster.live.waking import LIMIT_US, SCHEMA, Waking, lateness, machine_warning, read_delays
+from slotmark.benches.cluster.live.waking import (
+    LIMIT_US,
+    SCHEMA,
+    Waking,
+    lateness,
+    machine_warning,
+    machines_warnings,
+    read_delays,
+)
 from slotmark.measure.shipped import program
 from tests.cluster.live.machine import PATIENCE_S
 
@@ -49,6 +57,16 @@ def test_a_busy_machine_is_a_warning_with_its_numbers() -> None:
     (warning,) = machine_warning(lateness(delays, 0, 3 * SECOND_NS))
     assert warning.kind == "machine_shared"
     assert "1.86 ms late on average, and at most 128 ms (the limit is 0.5 ms)" in warning.text
+
+
+def test_each_busy_machine_of_several_is_a_warning_with_its_name() -> None:
+    late, quiet = (lateness(recorded((mean, 9_000)), 0, SECOND_NS) for mean in (900, 80))
+    found = machines_warnings({"vm-1 (10.0.0.1)": late, "vm-2 (10.0.0.2)": quiet, "vm-3 (10.0.0.3)": late})
+    assert [(one.kind, one.subject) for one in found] == [
+        ("machine_shared", "vm-1 (10.0.0.1)"),
+        ("machine_shared", "vm-3 (10.0.0.3)"),
+    ]
+    assert [one.subject for one in machines_warnings({"": late})] == [""]
 
 
 def test_only_the_measurement_counts() -> None:

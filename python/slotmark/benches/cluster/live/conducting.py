@@ -23,7 +23,7 @@ from slotmark.benches.cluster.live.request import Request
 from slotmark.benches.cluster.live.rundir import make_rundir
 from slotmark.benches.cluster.live.sampling import busyness
 from slotmark.benches.cluster.live.site import Site
-from slotmark.benches.cluster.live.waking import lateness, machine_warning
+from slotmark.benches.cluster.live.waking import lateness, machines_warnings
 from slotmark.benches.cluster.live.workload import refuse_workload
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.errors import TargetError
@@ -213,12 +213,9 @@ def _measured_here(
         found.append(of_bench.warning("cut_short", measured_s=measured_s, asked_s=asked_s, why=cut))
     within = cluster.began_ns, cluster.ended_ns
     busy = [one for of in sampled.values() if (one := busyness(of.usage, of.machine, *within))]
-    late_by = max(
-        (one for of in sampled.values() if (one := lateness(of.delays, *within))),
-        key=lambda one: one.mean_us,
-        default=None,
-    )
-    found += machine_warning(late_by)
+    late = {name: lateness(of.delays, *within) for name, of in sampled.items()}
+    late_by = max((one for one in late.values() if one), key=lambda one: one.mean_us, default=None)
+    found += machines_warnings(late)
     parameters: dict[str, object] = {
         "node": listed(list(dict.fromkeys(one.given for one in site.placed.values()))),
         "network": site.network,

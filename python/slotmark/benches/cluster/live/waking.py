@@ -3,6 +3,7 @@
 ``slotmark-wakes`` prints it, a JSON line a second until it is ended. It is compiled: the same in Python took three times as much of a core, and 40 MiB.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -84,15 +85,21 @@ def lateness(delays: pa.Table, began_ns: int, ended_ns: int) -> Lateness | None:
     return Lateness(float(late.sum()) / float(wakes.sum()) / 1e3, float(worst.max()) / 1e3)
 
 
-def machine_warning(late: Lateness | None) -> list[Warning]:
+def machine_warning(late: Lateness | None, machine: str = "") -> list[Warning]:
     """The warning that a run's times are the machine's; none where wakes were in time, or aren't recorded."""
     if late is None or late.mean_us <= LIMIT_US:
         return []
     return [
         catalogue("cluster").warning(
             "machine_shared",
+            machine,
             mean_ms=fixed(late.mean_us / 1e3, 2),
             worst_ms=fixed(late.worst_us / 1e3),
             limit_ms=plain(LIMIT_US / 1e3),
         )
     ]
+
+
+def machines_warnings(late: Mapping[str, Lateness | None]) -> list[Warning]:
+    """The warnings of :func:`machine_warning` about the machines of a run, with their names where there are several."""
+    return [warning for name, one in late.items() for warning in machine_warning(one, name if len(late) > 1 else "")]

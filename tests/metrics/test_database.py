@@ -1,5 +1,8 @@
 """Relations that are made host by host."""
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import msgspec
 import numpy as np
 import pyarrow.compute as pc
@@ -109,3 +112,19 @@ def test_a_metric_that_cannot_be_read_fails_by_its_own_name(uneven: Run, monkeyp
         assert {metric: one.samples(metric).values("").tolist() for metric in others} == expected
         with pytest.raises(RunError, match=f"'{broken}'.*no_such_column"):
             one.samples(broken)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # a busy machine is slow
+def test_runs_that_are_worked_on_side_by_side_have_their_stages(tmp_path: Path) -> None:
+    # DuckDB 2.0.0 failed in one of fifteen with an internal error of its joins, where other threads used its processors.
+    profile = load_profile("value-only-10.5", ("run.slots=1500", "genesis.epoch_slots=300"))
+    runs = [simulate_direct(profile, seed, tmp_path / str(seed), lambda *_: None)[0] for seed in (1, 2, 3)]
+
+    def rows(run: Run) -> int:
+        with Analysis(run) as one:
+            return one.relation("stage_cells").num_rows
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(rows, runs * 30))
+    assert found == found[:3] * 30

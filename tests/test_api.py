@@ -26,6 +26,18 @@ def test_compare_is_the_same_function_whatever_was_imported_before(tmp_path: Pat
     assert said.startswith("<Comparison of b with a: 1 better")
     with pytest.raises(slotmark.SlotmarkError, match="no such run folder"):
         slotmark.compare(paths[0], tmp_path / "nowhere")
+    for empty in (([], paths[1]), (paths[0], [])):
+        with pytest.raises(slotmark.SlotmarkError, match="A side has no run"):
+            slotmark.compare(*empty)
+    with pytest.raises(slotmark.SlotmarkError, match="The seed is -1, but it's 0 or more"):
+        slotmark.compare(*paths, seed=-1)
+
+
+def test_completion_finds_what_the_package_has() -> None:
+    assert set(slotmark.__all__) <= set(dir(slotmark))
+    script = "import slotmark; print(*dir(slotmark))"  # where nothing was loaded before
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert {"compare", "open_run", "SlotmarkError"} <= set(said)
 
 
 def test_samples_have_slot_and_hash_beside_a_blocks_number(tmp_path: Path) -> None:

@@ -33,4 +33,9 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_HOMES[name]), name)
 
 
+def __dir__() -> list[str]:
+    """The names that :func:`__getattr__` loads, and those that are there."""
+    return sorted({*globals(), *__all__})
+
+
 __all__ = ["Manifest", "OpenedRun", "Run", "SlotmarkError", "compare", "open_run"]

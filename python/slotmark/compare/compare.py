@@ -110,7 +110,11 @@ def compare(
         raise ComparisonError("A comparison needs a baseline and at least one candidate: name two runs or more.")
     if not 0 < confidence < 1:
         raise ComparisonError(f"The confidence is {confidence}, but it's a fraction between 0 and 1. Try 0.95.")
+    if seed < 0:
+        raise ComparisonError(f"The seed is {seed}, but it's 0 or more.")
     groups = [[run] if isinstance(run, Run) else list(run) for run in runs]
+    if not all(groups):
+        raise ComparisonError("A side has no run: name one or more on each side.")
     prior = None if at_any_look else prior_of(groups, run_to_run, policy or Policy(), filters)
     how = How(confidence, repetitions, seed, threads, prior, at_any_look)
     compared = _mixed_comparison if mixed else _comparison

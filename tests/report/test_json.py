@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from slotmark.compare import Comparison
+from slotmark.compare.results.growth import Growth
 from slotmark.compare.results.release import Released, ReleasePlan
 from slotmark.published import PublishedReport
 from slotmark.run import Manifest
@@ -89,3 +90,10 @@ def test_every_field_of_a_release_is_described() -> None:
         assert own
         there = named("A release")
         assert not [name for name in own if name not in there]
+
+
+def test_every_field_of_a_growth_is_described() -> None:
+    own = [name for of, name in fields(msgspec.inspect.type_info(Growth)) if of in ("Growth", "Curve", "Level")]
+    assert {"along", "curves", "processes"} <= set(own)
+    there = named("A growth")
+    assert not [name for name in own if name not in there]

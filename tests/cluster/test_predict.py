@@ -158,6 +158,39 @@ def test_a_load_is_transactions_by_their_bytes_and_lasts_as_long(tmp_path: Path)
     assert light < heavy
 
 
+SMALL_FULL = """extends = "value-only-10.5"
+name = "small"
+description = "8 hosts, of which blocks that are full are analysed"
+run.slots = 1500
+genesis.epoch_slots = 300
+network = { hosts = 8, pools = 8 }
+"""
+
+
+def test_fewer_full_blocks_are_warned_of_and_filters_hold_for_both_sides(tmp_path: Path) -> None:
+    """At half the load adoption is faster, and over full blocks alone it isn't: these are others then, more of them at the ends of epochs."""
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL_FULL, encoding="utf-8")
+    seeds = [1, 2, 3]
+
+    def differ(name: str, *settings: str) -> tuple[list[str], float]:
+        comparison = compare(predict_change(file, settings, seeds, tmp_path / name, quietly))
+        was, now = (one.mean for one in levels(comparison, "0.80 adoption"))
+        return [warning.text for warning in comparison.all_warnings if warning.kind == "other_blocks"], now / was
+
+    (said,), over_full = differ("full", "tps=6")
+    assert "blocks on the chain are analysed" in said
+    assert over_full > 0.99
+    said_of_all, over_all = differ("all", "tps=6", "published.min_fullness=0")
+    assert (said_of_all, over_all < 0.97) == ([], True)
+    assert differ("tick", "ledger_tick=30ms")[0] == []
+    (alone_,) = predict_change(file, ["published.min_fullness=0"], seeds, tmp_path / "alone", quietly)
+    assert alone_.manifest.parameters["blocks"] > 0
+    sweep = parse_sweep("load=3kB/s..8kB/s")
+    low, high = predict_sweep(file, sweep, 2, [], seeds, tmp_path / "swept", quietly)
+    assert [[one.kind for one in run.manifest.warnings] for run in (low, high)] == [[], ["other_blocks"]]
+
+
 @pytest.mark.parametrize(
     ("sweep", "spacing", "steps", "expected"),
     [

@@ -26,6 +26,7 @@ from slotmark.benches.cluster.simulate import OFFERED, Tables, load_profile, par
 from slotmark.benches.cluster.sweep import Sweep, amount
 from slotmark.engine import Engine, Piece, Progress, local
 from slotmark.errors import SimulationError
+from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.predicted import CONFIDENCE, Replayed, names_of
 from slotmark.numbers import plain
 from slotmark.places import Place
@@ -42,6 +43,12 @@ UNCHANGED = "unchanged"
 """The target of the profile as it is."""
 
 _SHOWN = 5
+
+_FILTERS = "published."
+"""The table of a profile that states which blocks are analysed."""
+
+_OTHER_BLOCKS = 0.1
+"""The relative difference between shares of analysed blocks from which on a warning says that two variants are of other blocks."""
 
 LOAD = ("workload.tps", "workload.refill_tps", "workload.tx_count", "genesis.max_block_body_size")
 """Parameters that move with the transactions that fill a block, unless they are set: blocks are then full as often as before."""
@@ -122,8 +129,11 @@ def predict_change(
     refuse_settings(profile, settings, PREDICTED, against)
     was, now = beside.values(), source.values(settings)
     changed = differing(beside.text(), source.text(settings))
-    run = tuple(f"{name}={now[name]}" for name in changed if name.startswith("run."))
-    moving = [name for name in changed if reach(name) is Reach.blocks and not name.startswith("run.")]
+    # How long to run and which blocks to analyse are no change of what is predicted: both sides have them.
+    asked_for = differing(source.text(), source.text(settings))
+    common = [one for one in changed if one.startswith("run.") or (one in asked_for and one.startswith(_FILTERS))]
+    run = tuple(f"{name}={now[name]}" for name in common)
+    moving = [name for name in changed if reach(name) is Reach.blocks and name not in common]
     of_extended = tuple(outside_of_extended(profile, PREDICTED))
     if not moving:
         if against is not None:
@@ -274,8 +284,24 @@ def simulated(
     for variant, moved, found, folder in zip(variants, moves, by_text, folders, strict=False):
         error = _model_error(variant, found) if of_all is None and _is_published(variant) else of_all
         scaled = variant.replayed and _with_errors(variant.replayed, [next(at_ends) for _ in variant.ends])
-        runs.append(_written(variant, about, moved, seeds, found, error, scaled, folder, noted))
+        said = [*noted, *_of_other_blocks(found, by_text[0], variants[0].name)]
+        runs.append(_written(variant, about, moved, seeds, found, error, scaled, folder, said))
     return runs
+
+
+def _of_other_blocks(found: Sequence[Tables], baseline: Sequence[Tables], beside: str) -> list[Warning]:
+    """A warning where another share of the chain's blocks was analysed than of the first variant, since filters let other blocks pass."""
+    ours, theirs = (
+        (sum(one.blocks for one in tables), sum(one.blocks + one.rejected for one in tables))
+        for tables in (found, baseline)
+    )
+    if not (ours[0] and theirs[0]) or abs(ours[0] / ours[1] * theirs[1] / theirs[0] - 1) <= _OTHER_BLOCKS:
+        return []
+    return [
+        catalogue(BENCH).warning(
+            "other_blocks", blocks=ours[0], chained=ours[1], beside=beside, of_its=theirs[0], its_chained=theirs[1]
+        )
+    ]
 
 
 def _numbered(folder: Path) -> Iterator[Path]:

@@ -12,6 +12,7 @@ import typer
 from slotmark.cli import app
 from slotmark.compare import Comparison, Policy
 from slotmark.compare.compare import compare
+from slotmark.compare.earlier import EarlierRuns
 from slotmark.compare.plan import plan
 from slotmark.compare.policy import read_policy
 from slotmark.compare.spread import spread
@@ -24,6 +25,7 @@ from slotmark.metrics import catalogue, register
 from slotmark.run import Run, SourceFile, Target, open_run, open_runs
 from slotmark.verdict import Conditional
 from tests.compare.planted_runs import BENCH, FOLDER, Plant, levels, manifest_of, values_of, write_runs
+from tests.made_up_runs import write_run
 
 
 @pytest.fixture(autouse=True)
@@ -366,6 +368,32 @@ def test_a_store_shows_the_spread_of_its_runs_by_itself(store: Path, tmp_path: P
     left = compare(sides, run_to_run=runs_like(kept, both, Decisions(bad_run=bad)))
     assert left.decision and left.decision.answer == "run again"
     assert [one.kind for one in left.warnings] == ["earlier_runs_left_out"]
+
+
+def test_a_store_of_runs_that_cant_show_it_is_no_error(tmp_path: Path) -> None:
+    """A release asks a store for each of its comparisons, also for those of clients, whose runs repeat rounds."""
+    rounds = {
+        build: [
+            write_run(
+                tmp_path / f"{build}-{number}",
+                "pallas",
+                {"decode": [200_000.0 + 500 * number + 100 * one for one in range(8)]},
+                session=f"{build}-{number}",
+                version=version,
+            )
+            for number in range(count)
+        ]
+        for build, version, count in (("old", "1.0", 2), ("base", "2.0", 1), ("new", "3.0", 1))
+    }
+    kept = make_store(tmp_path / "kept")
+    kept.add(rounds["old"], Labels())
+    sides = [rounds["base"], rounds["new"]]
+    found = compare(sides, run_to_run=runs_like(kept, sides[0]))
+    assert found.line == compare(sides).line
+    (warning,) = (one for one in found.warnings if one.kind == "earlier_runs_left_out")
+    assert "all of them (metrics of bench 'chainsync' aren't compared by means of runs)" in warning.text
+    with pytest.raises(ComparisonError, match=r"^earlier: metrics of bench 'chainsync' aren't compared"):
+        compare(sides, run_to_run=EarlierRuns("earlier", rounds["old"]))
 
 
 def test_commands_take_a_store(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

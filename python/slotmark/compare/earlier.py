@@ -97,7 +97,7 @@ def earlier_runs(
         filters: What of each run is analysed; None for what its own profile says.
 
     Returns:
-        No table where no two runs that are left are of one build.
+        No table where no two runs that are left are of one build, or where they don't show how much such runs differ, as those of benches that repeat rounds within a run.
 
     Raises:
         ComparisonError: So it is with runs that were named to show it.
@@ -130,7 +130,13 @@ def earlier_runs(
     single = [run.name for group in builds(kept) if len(group) == 1 for run in group]
     if single:
         reasons = "; ".join(filter(None, (reasons, f"the only run of its build: {listed(few(single, NAMED))}")))
-    table = spread(groups, f"earlier runs in {earlier.name}", filters=filters).table
+    try:
+        table = spread(groups, f"earlier runs in {earlier.name}", filters=filters).table
+    except ComparisonError as error:
+        why = str(error).removeprefix("spread: ")
+        if earlier.asked:
+            raise ComparisonError(f"{earlier.name}: {why}") from error
+        return None, [warnings.earlier_runs_left_out(earlier.name, f"all of them ({why.removesuffix('.')})")]
     return table, [warnings.earlier_runs_left_out(earlier.name, reasons)] if reasons else []
 
 

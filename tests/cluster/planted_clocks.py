@@ -24,7 +24,7 @@ class Found(msgspec.Struct, frozen=True):
         uncertainties: Half the distance of the bounds; shape (hosts,).
         outside: How many true offsets are outside their bounds.
         called_wrong: How many clocks are named as wrong that are right to half the limit.
-        left: How many clocks that are farther off, and as much as their estimates may be, aren't named.
+        left: How many clocks aren't named that are farther off than the limit by twice their stated error, or by their bounds whatever the delays.
         moved: Whether clocks are named as ones that moved.
         half_asymmetry: Half the largest difference between the two directions of a link.
         blocks: How many were forged.
@@ -97,13 +97,14 @@ def planted(
         for name in ("offset_ns", "error_ns", "low_ns", "high_ns")
     )
     named = np.array([row["correction_ns"] != 0 for row in found])
+    wrong = (abs(true) > CLOCK_LIMIT_MS + 2 * np.nan_to_num(stated)) | (np.maximum(low, -high) > CLOCK_LIMIT_MS)
     return Found(
         offset - true,
         stated,
         (high - low) / 2,
         int(((true < low - 1e-5) | (true > high + 1e-5)).sum()),
         int((named & (abs(true) < CLOCK_LIMIT_MS / 2)).sum()),
-        int((~named & (abs(true) > CLOCK_LIMIT_MS + 2 * np.nan_to_num(stated))).sum()),
+        int((~named & wrong).sum()),
         "clocks_moved" in {warning.kind for warning in clocks.warnings},
         float(np.abs(longer - longer.T).max()) / 2,
         facts.blocks_forged,

@@ -119,6 +119,18 @@ def test_clocks_are_not_called_wrong_for_delays(
         assert np.abs(found.errors).max() < max(4.0, asymmetry_ms / 2)
 
 
+def test_a_clock_that_no_delay_explains_is_named_in_a_small_cluster(tmp_path: Path) -> None:
+    """Three hosts have one path more than offsets: what may be off by their links is stated as 25 times what they contradict each other by."""
+    near = [
+        'regions=["eu-central-1"]',
+        'network.rtt=[{between=["eu-central-1","eu-central-1"],mean="500us",spread="40us"}]',
+    ]
+    for seed in (1, 2, 3):
+        found = planted(tmp_path / f"{seed}", 3, 600, seed, asymmetry_ms=2.0, most_ms=30.0, more=near)
+        assert (found.called_wrong, found.left, found.outside, found.moved) == (0, 0, 0, False)
+        assert np.nanmax(found.stated - 2 * found.uncertainties) <= 0
+
+
 def test_corrected_clocks_give_the_times_of_the_others_and_the_tables_stay(tmp_path: Path) -> None:
     simulate(skewed({2: 120.0}, 6, 1000), 7, tmp_path / "logs", quietly)
     as_logged, _ = ingest(IngestRequest(logs=[str(tmp_path / "logs")], out=tmp_path / "as-logged"))

@@ -28,7 +28,8 @@ class Offsets(msgspec.Struct, frozen=True):
         low_ns: What it is at least, whatever the delays were; -inf where nothing bounds it; shape (clocks,).
         high_ns: What it is at most; inf where nothing bounds it; shape (clocks,).
         error_ns: How far the estimate may be off by delays that differ between links and directions: of 100 clusters, in 95 none of the estimates
-            is farther off. nan where the estimate isn't known, and where no two paths show how much they differ; shape (clocks,).
+            is farther off; never more than the farther bound allows. nan where the estimate isn't known, and where no two paths show how much they differ;
+            shape (clocks,).
         moved: The clocks that no constant offset fits: they went faster or slower than others, or were set; shape (clocks,), bool.
     """
 
@@ -114,6 +115,7 @@ def clock_offsets(
     offset, error = unknown.copy(), unknown.copy()
     fitted, error[members] = _fitted(alike[inside], between[inside], place)
     offset[members] = np.clip(fitted, low[members], high[members])
+    error = np.minimum(error, np.maximum(high - offset, offset - low))
     return Offsets(reference, offset, low, high, error, moved)
 
 

@@ -89,7 +89,10 @@ def look_at_clocks(
     kinds_ns = np.column_stack([_or_nan(least[column]) for column in ("header_ns", "request_ns")])
     offsets = clock_offsets(len(hosts), senders, receivers, least_ns, made_alike(least_ns, kinds_ns), known=moved)
     # What is nan isn't outside.
-    outside = np.abs(offsets.offset_ns) - np.nan_to_num(offsets.error_ns) > limit_ms * 1e6
+    error_ns = np.nan_to_num(offsets.error_ns)
+    ahead = np.maximum(offsets.offset_ns - error_ns, offsets.low_ns)
+    behind = np.maximum(-offsets.offset_ns - error_ns, -offsets.high_ns)
+    outside = np.maximum(ahead, behind) > limit_ms * 1e6
     return Clocks(
         connections,
         _named(least, hosts),

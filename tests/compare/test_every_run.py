@@ -11,7 +11,7 @@ from slotmark.compare import Comparison, Policy, compare
 from slotmark.compare.estimators.interface import How
 from slotmark.compare.estimators.means import of_paired_levels
 from slotmark.compare.looks import undecided
-from slotmark.compare.policy import Accepted, read_policy
+from slotmark.compare.policy import Accepted, only, read_policy
 from slotmark.compare.results.rows import Design, Difference
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue, register
@@ -193,6 +193,14 @@ def test_nothing_ships_on_a_metric_that_some_runs_lack(tmp_path: Path) -> None:
     assert [cause.reason for cause in found.decision.causes] == ["only 2 of 3 runs of newest (3 runs) have it"]
     # More rounds don't change it, so a session that goes on until all is decided ends with it.
     assert not undecided(found.decision)
+    # Where one run on each side has it, it is compared by what varies within these, and a gate counts that.
+    gate = only({"metric_0": 0.5}, BENCH, "gate")
+    assert answer(compare([ours[:1], theirs[:1]], policy=gate)) == "ship"
+    one = runs(tmp_path, "rarely", 2, first=(1.0, float("nan")))
+    for sides in ([ours[:1], one], [one, ours[:1]]):
+        alone = compare(sides, policy=gate).decision
+        assert alone is not None and alone.answer == "run again"
+        assert [cause.reason for cause in alone.causes] == ["only 1 of 2 runs of rarely (2 runs) have it"]
     worse = runs(tmp_path, "new-er", 3, worse=0.3, first=(1.3, 1.3001, float("nan")))
     held = compare([ours, worse]).decision
     assert held is not None

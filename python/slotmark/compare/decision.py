@@ -163,9 +163,7 @@ def _in_some_runs(found: Comparison, rows: Sequence[Row], place: int) -> Iterato
     """Decisive metrics whose means of runs are compared, and that some runs of a side lack: those may be the ones that went wrong."""
     sides = {0: found.baseline, place + 1: found.candidates[place]}
     for row in rows:
-        difference = row.differences[place]
-        by_runs = difference and difference.basis and difference.basis.of_runs
-        if not by_runs or not traits_of(row.metric.estimator).means_of_runs:
+        if row.differences[place] is None or not traits_of(row.metric.estimator).means_of_runs:
             continue
         for of_side, side in sides.items():
             summary = row.summaries[of_side]

@@ -1,6 +1,7 @@
 """Blocks that changed: planted in files of db-analyser, found by compare and explain."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,16 @@ def _noisy(point: Point, draws: np.random.Generator, factor: float) -> Point:
     return found
 
 
-def _run(folder: Path, name: str, *, seed: int, slower: set[int], factor: float = 1.35) -> Path:
+def _run(
+    folder: Path,
+    name: str,
+    *,
+    seed: int,
+    slower: set[int],
+    factor: float = 1.35,
+    target: str = "",
+    columns: Sequence[str] = AGE_2024,
+) -> Path:
     draws = np.random.default_rng(seed)
     recorded = [{**point, "mut_blockApply": max(point["mut_blockApply"], 5_000)} for point in points(BLOCKS, seed=3)]
     files = [
@@ -32,12 +42,13 @@ def _run(folder: Path, name: str, *, seed: int, slower: set[int], factor: float 
             folder,
             f"{name}-{process}.csv",
             tab_separated(
-                [_noisy(point, draws, factor if at in slower else 1.0) for at, point in enumerate(recorded)], AGE_2024
+                [_noisy(point, draws, factor if at in slower else 1.0) for at, point in enumerate(recorded)], columns
             ),
         )
         for process in range(5)
     ]
-    import_recordings([Recording(target=name, files=files, factors={}, out=folder / name)], session="turns")
+    recording = Recording(target=target or name, files=files, factors={}, out=folder / name)
+    import_recordings([recording], session="turns")
     return folder / name
 
 
@@ -109,6 +120,21 @@ def test_explain_lists_the_blocks_and_the_parts(scripts: tuple[Path, Path, Path,
     assert len(worst) == 10
     assert all(block["key"] in slots for block in worst)
     assert all(f"| {block['key']} |" in markdown for block in worst)
+
+
+def test_a_part_that_some_runs_of_a_side_lack_has_not_become_less(
+    scripts: tuple[Path, Path, Path, list[int]], tmp_path: Path
+) -> None:
+    """It counted as 0 in all of them: GC time was the first cause of a difference that there isn't."""
+    base, same, _, _ = scripts
+    without = [name for name in AGE_2024 if name != "gc"]
+    lacking = _run(tmp_path, "lacking", seed=4, slower=set(), target="same", columns=without)
+    done = slotmark("explain", base, f"{same},{lacking}", "-o", tmp_path / "why")
+    assert done.returncode == 0, done.stderr
+    (explained,) = json.loads((tmp_path / "why" / "report.json").read_text(encoding="utf-8"))["explained"]
+    assert "GC time" not in {step["name"] for step in explained["steps"]}
+    assert explained["first"] == ""
+    assert abs(explained["delta"]["estimate"]) < 0.01 * explained["baseline"]
 
 
 def test_two_processes_name_no_blocks() -> None:

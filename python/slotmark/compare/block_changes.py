@@ -35,7 +35,8 @@ class Costs(msgspec.Struct, frozen=True):
 def costs_of(changed: Changed, metric: Metric, sides: Sequence[Sequence[Analysis]]) -> list[Costs]:
     """The costs of all sides, with the parts that any of them has: one that a side doesn't record is no part of its work.
 
-    A part that would be more than the whole, together with those before it, on any block, isn't inside of it and is left out.
+    A part that would be more than the whole, together with those before it, on any block, isn't inside of it and is left out. So is one that only some runs of
+    a side record: it is a part of the work of all.
 
     Args:
         changed: The parts of the cost.
@@ -52,7 +53,9 @@ def costs_of(changed: Changed, metric: Metric, sides: Sequence[Sequence[Analysis
     for part in changed.parts:
         entry = sides[0][0].catalogue[part]
         found = [costs_together(side, part) for side in sides]
-        if all(one is None for one in found):
+        if all(one is None for one in found) or any(
+            one is None and _is_recorded(part, side) for one, side in zip(found, sides, strict=True)
+        ):
             continue
         values = [
             np.zeros_like(whole.values) if one is None else one.values for one, whole in zip(found, wholes, strict=True)
@@ -153,6 +156,11 @@ def _group(
             for block in order[:SHOWN]
         ],
     )
+
+
+def _is_recorded(part: str, side: Sequence[Analysis]) -> bool:
+    """Returns whether any run of a side has a part."""
+    return any(analysis.samples(part).table.num_rows for analysis in side)
 
 
 def _required(side: Sequence[Analysis], metric: Metric) -> CostMatrix:

@@ -151,7 +151,7 @@ def _missing(decisive: Sequence[Metric], rows: Sequence[Row], place: int, name: 
     for metric in decisive:
         of_metric = [row for row in rows if row.metric == metric]
         if not any((one := row.differences[place]) and one.verdict for row in of_metric):
-            yield _cause(metric, ALL, None, name, "run again", "not compared: a side has no sample of it")
+            yield _cause(metric, ALL, None, name, "run again", "not compared: a side, or one of its runs, has no sample of it")
             continue
         for row in of_metric:
             if row.summaries[0] is not None and row.summaries[place + 1] is None:

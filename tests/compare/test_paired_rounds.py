@@ -86,6 +86,13 @@ def ticked(comparison: Comparison) -> Difference:
     return row.differences[0]
 
 
+def test_two_rounds_need_more_rounds_and_no_runs_beside_them(session: Callable[[str, int], Run]) -> None:
+    decision = compare([[session(name, number) for number in (1, 2)] for name in ("old", "new")]).decision
+    assert decision is not None
+    assert {cause.needed.over for cause in decision.causes if cause.needed} == {"paired rounds"}
+    assert any(cause.conditional for cause in decision.causes)
+
+
 def test_the_day_drops_out_and_rows_say_so(session: Callable[[str, int], Run]) -> None:
     sides = [[session(name, number) for number in (3, 1, 4, 2)] for name in ("old", "new")]
     comparison = compare(sides)

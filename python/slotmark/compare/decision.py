@@ -151,7 +151,9 @@ def _missing(decisive: Sequence[Metric], rows: Sequence[Row], place: int, name: 
     for metric in decisive:
         of_metric = [row for row in rows if row.metric == metric]
         if not any((one := row.differences[place]) and one.verdict for row in of_metric):
-            yield _cause(metric, ALL, None, name, "run again", "not compared: a side, or one of its runs, has no sample of it")
+            yield _cause(
+                metric, ALL, None, name, "run again", "not compared: a side, or one of its runs, has no sample of it"
+            )
             continue
         for row in of_metric:
             if row.summaries[0] is not None and row.summaries[place + 1] is None:
@@ -283,8 +285,10 @@ def _conditional(difference: Difference) -> bool:
 
 
 def _enough_runs(row: Row, basis: Basis | None) -> Needed | None:
-    """Returns the runs per side that a statement about other runs needs; None where nothing is repeated, or one session is enough."""
-    return None if basis is None or basis.unit.in_session else Needed("runs", _runs(row, basis), ENOUGH_RUNS)
+    """Returns the runs per side, or pairs of them, that a statement about other runs needs; None where nothing is repeated, or one session is enough."""
+    if basis is None or basis.unit.in_session:
+        return None
+    return Needed(basis.over if basis.of_runs else "runs", _runs(row, basis), ENOUGH_RUNS)
 
 
 def _runs(row: Row, basis: Basis | None) -> int:

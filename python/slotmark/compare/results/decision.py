@@ -13,7 +13,7 @@ class Needed(msgspec.Struct, frozen=True):
     """The further measurements that would give a verdict.
 
     Attributes:
-        over: What is repeated: ``runs``, ``processes``, ``rounds``, ``blocks``, ``slots``, ``hosts``, ``seeds``.
+        over: What is repeated: ``runs``, ``processes``, ``rounds``, ``paired rounds``, ``mixed rounds``, ``paired seeds``, ``blocks``, ``slots``, ``hosts``, ``seeds``.
         size: How many a side there are.
         total: About how many a side are needed, for four chances in five.
     """

@@ -41,7 +41,7 @@ MOST_ZEROS = 0.01
 """The share of blocks with a cost of 0 above which there are no ratios of blocks, only of sums."""
 
 _NO_CHANCE = 10
-"""Blocks from which on two processes don't have the same figures by chance."""
+"""Different figures from which on two processes don't have the same ones by chance."""
 
 TYPICAL, SUMS = OF_BLOCKS
 
@@ -132,9 +132,9 @@ def _refuse_twice(task: Task, main: Metric, matrices: Sequence[CostMatrix]) -> N
     """Raises ComparisonError where two processes have the same figure on every block: they are one, as of a file that was imported in two formats."""
     known: dict[bytes, str] = {}
     for side, matrix in zip(task.sides, matrices, strict=True):
-        for figures in matrix.values if matrix.keys.size >= _NO_CHANCE else []:
+        for figures in matrix.values:
             first = known.get(figures.tobytes())
-            if first is not None:
+            if first is not None and np.unique(figures).size >= _NO_CHANCE:
                 of = (
                     f"two processes of {side.name}"
                     if first == side.name

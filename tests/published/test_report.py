@@ -15,7 +15,7 @@ from slotmark.metrics import Analysis, catalogue, parse_filters
 from slotmark.published import METHODS, publication, published_report
 from slotmark.published.locli import LOWEST_HOSTS
 from slotmark.published.styles import STYLES
-from slotmark.report.document import Figure, Table
+from slotmark.report.document import Figure, Paragraph, Table
 from slotmark.report.sections.published import published_document
 from slotmark.run import Run
 from tests.cluster.test_planted_truth import made_up
@@ -213,4 +213,8 @@ def test_the_document_has_the_parts_of_a_published_report(clusters: dict[str, Ru
     assert "theirs against ours" in document.title
     charts = [block for block in document.sections[3].blocks if isinstance(block, Figure)]
     assert "0.50 adoption" in " ".join(chart.title for chart in charts)
+    assert isinstance(how := document.sections[3].blocks[0], Paragraph)
+    assert how.text == (
+        "The share of samples up to each value. Shaded: from the lowest to the highest host. Linear axes end where 99.5 % of samples do."
+    )
     assert not any("Network" in label for table in report.tables for label in _labels(table))

@@ -58,12 +58,18 @@ def _distributions(comparison: Comparison) -> list[Block]:
     figures = [
         Figure(titled(row), row.metric.definition, later("cdf", row, names, CLIPPED), small=True) for row in rows
     ]
-    banded = any(summary and summary.band for row in rows for summary in row.summaries)
-    entries = catalogue(comparison.baseline.manifest.bench)
+    return _read(how_distributions_are_read(rows, comparison.bench), figures)
+
+
+def how_distributions_are_read(rows: Sequence[Row], bench: str) -> str:
+    """Returns what curves, shades and ends of axes are in charts of some rows of one bench."""
+    entries = catalogue(bench)
     member = entries.key(entries.members.column).word
-    band = f" Shaded: from the lowest to the highest {member}, or run where a side has several." if banded else ""
-    cut = f" Linear axes end where {percent(CLIPPED)} of samples do." if not all(map(on_log_axis, rows)) else ""
-    return _read(f"The share of samples up to each value.{band}{cut}", figures)
+    several = {summary.runs > 1 for row in rows for summary in row.summaries if summary and summary.band}
+    between = f"{member}, or run where a side has several" if len(several) > 1 else "run" if True in several else member
+    band = f" Shaded: from the lowest to the highest {between}." if several else ""
+    cut = "" if all(map(on_log_axis, rows)) else f" Linear axes end where {percent(CLIPPED)} of samples do."
+    return f"The share of samples up to each value.{band}{cut}"
 
 
 def _timelines(comparison: Comparison) -> list[Block]:

@@ -12,7 +12,7 @@ from slotmark.compare import compare
 from slotmark.compare.policy import Policy
 from slotmark.compare.release import plan_release, read_release, release
 from slotmark.errors import ComparisonError
-from slotmark.report import release_document
+from slotmark.report import release_document, release_plan_document
 from slotmark.report.document import Forest, Table
 from slotmark.report.renderers.html import html
 from slotmark.report.renderers.markdown import markdown
@@ -318,6 +318,18 @@ def test_a_plan_counts_what_is_there(made: Callable[..., Path], file: Callable[.
     ended = slotmark("release", "plan", str(path))
     assert ended.returncode == 0, ended.stderr
     assert "Still to run, one after the other: 5 min." in ended.stdout
+
+
+def test_a_plan_says_why_the_time_of_a_run_is_not_known(made: Callable[..., Path], file: Callable[..., Path]) -> None:
+    for name in ("a", "b"):
+        run_json = made(name) / "run.json"
+        manifest = json.loads(run_json.read_text(encoding="utf-8"))
+        run_json.write_text(json.dumps({**manifest, "origin": "simulated"}), encoding="utf-8")
+    planned = plan_release(read_release(file(("reading", ["a"], ["b"], ""), ("writing", ["x"], ["y"], ""))))
+    assert [one.run_s for one in planned.costs] == [None, None]
+    text = markdown(release_plan_document(planned))
+    assert "How long a run of reading takes is not known: its runs don't record it, as simulated ones." in text
+    assert "How long a run of writing takes is not known: there is no such run yet." in text
 
 
 def test_a_folder_of_runs_is_one_entry_and_leaves_nothing_to_run(

@@ -75,7 +75,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
         missing: Runs that aren't.
         needed: The effort that shows, four times in five, that nothing decisive is worse where nothing is, by the design of the runs; None where it is unknown.
         why: Where ``needed`` comes from or why there is none, in words.
-        run_s: How long a run takes, on average over those that are there; None where none is there.
+        run_s: How long a run takes, on average over those that are there; None where none is there or records it.
         left_s: How long the runs take that are still to be made, one after the other; None where that isn't known.
     """
 

@@ -102,10 +102,16 @@ def plan_blocks(planned: ReleasePlan) -> list[Block]:
 
 
 def _still_to_run(planned: ReleasePlan) -> str:
-    untold = [one.name for one in planned.costs if one.left_s is None]
+    untold = [one for one in planned.costs if one.left_s is None]
+    reasons = {
+        "there is no such run yet": [one.name for one in untold if not any(one.there.values())],
+        "its runs don't record it, as simulated ones": [one.name for one in untold if any(one.there.values())],
+    }
     known = f"Still to run, one after the other: {duration(planned.left_s)}."
-    unknown = f"How long a run of {listed(untold)} takes is not known: there is no such run yet."
-    return " ".join([*([known] if planned.left_s or not untold else []), *([unknown] if untold else [])])
+    unknown = [
+        f"How long a run of {listed(names)} takes is not known: {reason}." for reason, names in reasons.items() if names
+    ]
+    return " ".join([*([known] if planned.left_s or not untold else []), *unknown])
 
 
 def _missing(missing: Mapping[str, Sequence[MissingRun]]) -> list[Block]:

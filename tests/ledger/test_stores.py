@@ -95,6 +95,7 @@ def test_a_run_has_every_batch_and_what_the_process_used(runs: list[Run]) -> Non
 def test_stores_are_compared_round_by_round_and_planned(runs: list[Run]) -> None:
     sides = [[one for one in runs if one.manifest.target.name == name] for name in ("memory", "lsm", "lmdb")]
     found = compare(sides)
+    assert "different" not in {warning.kind for warning in found.all_warnings}, "the store is what is compared"
     row = next(row for row in found.rows if row.metric.id == "operations_per_s")
     assert [difference.basis.over for difference in row.differences if difference and difference.basis] == [
         "paired rounds",

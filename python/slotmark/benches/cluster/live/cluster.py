@@ -42,7 +42,7 @@ _BEFORE_LOAD = {
     "signed": "the funds' split is submitted",
     "": "transactions are signed",
 }
-"""What the workload does after each of its phases, the last phase first."""
+"""Words for the work before the load, by the phase that it comes after, the last one first."""
 
 
 class Progress(msgspec.Struct, frozen=True):

@@ -31,8 +31,8 @@ OURS = frozenset(
 )
 """Words of slotmark's own, of its charts or of its statistics, that a table, a column or a bench has too: ``blocks`` is an estimator."""
 
-WORDS = frozenset({"block", "changed", "follow", "from", "seed", "replayed"})
-"""Words of sentences that are the name of something besides: ``from`` is a fact of the workload of one bench."""
+WORDS = frozenset({"block", "changed", "follow", "from", "seed", "store", "replayed"})
+"""Words of sentences that are the name of something besides: ``from`` is a fact of the workload of one bench, ``store`` a parameter of the runs of another."""
 
 BY_CHANCE = {
     # The table `filters` is of any bench that has filters; a cluster's runs have a parameter of this name.

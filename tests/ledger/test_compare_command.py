@@ -14,7 +14,7 @@ from slotmark.compare import alone, show_run
 from slotmark.report.exports import figures
 from slotmark.run import open_run
 from tests.conftest import remarks, slotmark
-from tests.ledger.recordings import AGE_2024, concatenated, points, tab_separated, written
+from tests.ledger.recordings import AGE_2024, points, tab_separated, written
 
 TARGETS = [("8.10", "base", 1.0), ("8.10", "split", 1.1), ("9.6", "base", 0.8), ("9.6", "split", 0.88)]
 
@@ -109,7 +109,7 @@ def test_runs_over_other_blocks_are_refused(tmp_path: Path) -> None:
 
 def test_totals_of_two_ages_are_refused_when_compared(tmp_path: Path) -> None:
     old = written(tmp_path, "old.csv", tab_separated(points(60, with_table_read=False), AGE_2024))
-    new = written(tmp_path, "new.csv", tab_separated(points(60, seed=2)))
+    new = written(tmp_path, "new.csv", tab_separated(points(60)))
     for name, file in (("old", old), ("new", new)):
         assert slotmark("ledger", "import", file, "-o", tmp_path / "runs" / name).returncode == 0
     done = slotmark("compare", tmp_path / "runs" / "old", tmp_path / "runs" / "new")
@@ -193,28 +193,6 @@ def test_folders_that_do_not_fit_on_one_side_are_refused(tmp_path: Path) -> None
         done = slotmark("compare", *sides)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
         assert said in done.stderr, done.stderr
-
-
-def test_one_process_in_two_formats_counts_once_over_folders_too(tmp_path: Path) -> None:
-    tables = [written(tmp_path, f"{seed}.csv", tab_separated(points(60, seed=seed))) for seed in (1, 2)]
-    again = written(tmp_path, "again.json", concatenated(points(60, seed=1)))
-    for name, file in (("base", tables[0]), ("more", again), ("other", tables[1])):
-        target = "other" if name == "other" else "base"
-        assert slotmark("ledger", "import", file, "--target", target, "-o", tmp_path / name).returncode == 0
-    for sides, said in (
-        (
-            (f"{tmp_path / 'base'},{tmp_path / 'more'}", tmp_path / "other"),
-            "two processes of base (2 runs) have the same 'Total time'",
-        ),
-        (
-            (tmp_path / "base", tmp_path / "more"),
-            "a process of base and one of more have the same 'Total time' on every block",
-        ),
-    ):
-        done = slotmark("compare", *sides)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-        assert said in done.stderr, done.stderr
-    assert slotmark("compare", tmp_path / "base", tmp_path / "other").returncode == 0
 
 
 def test_a_gate_looks_at_its_metrics_alone(runs: Path, tmp_path: Path) -> None:

@@ -40,9 +40,6 @@ REPETITIONS = 2_000
 MOST_ZEROS = 0.01
 """The share of blocks with a cost of 0 above which there are no ratios of blocks, only of sums."""
 
-_NO_CHANCE = 10
-"""Different figures from which on two processes don't have the same ones by chance."""
-
 TYPICAL, SUMS = OF_BLOCKS
 
 Masks = Mapping[str, np.ndarray]
@@ -124,26 +121,7 @@ def _main_costs(task: Task, main: Metric) -> list[CostMatrix]:
                 f"{task.sides[0].name} and {side.name} hold other blocks: only processes over the same blocks can be compared."
             )
         matrices.append(matrix)
-    _refuse_twice(task, main, matrices)
     return matrices
-
-
-def _refuse_twice(task: Task, main: Metric, matrices: Sequence[CostMatrix]) -> None:
-    """Raises ComparisonError where two processes have the same figure on every block: they are one, as of a file that was imported in two formats."""
-    known: dict[bytes, str] = {}
-    for side, matrix in zip(task.sides, matrices, strict=True):
-        for figures in matrix.values:
-            first = known.get(figures.tobytes())
-            if first is not None and np.unique(figures).size >= _NO_CHANCE:
-                of = (
-                    f"two processes of {side.name}"
-                    if first == side.name
-                    else f"a process of {first} and one of {side.name}"
-                )
-                raise ComparisonError(
-                    f"{of} have the same '{main.name}' on every block: it is one process, which must count once. Leave one out."
-                )
-            known[figures.tobytes()] = side.name
 
 
 def _entries(

@@ -14,7 +14,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.s3 import S3, reaching, s3_server
-from tests.side_by_side import ByFile, in_turns, own_network, processes
+from tests.side_by_side import ByFile, own_network, processes
 
 REPO = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("SLOTMARK_SHARED") or REPO.parent / "shared")
@@ -26,7 +26,6 @@ MEMORY, ROOM = Path("/dev/shm"), 8 << 30
 
 def pytest_configure(config: pytest.Config) -> None:
     """Has what tests start be stopped by signals, also where the tests run under nohup or in the background of a script."""
-    config.option.loadscopereorder = False  # files are in the order of `in_turns`
     starts_workers = bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
     if not starts_workers:  # workers, which start what tests need, go on ignoring them themselves
         default_for_children()
@@ -37,18 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks the tests that use shared data, so that `-m shared_data` selects them, and has files that wait and files that compute take turns."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that use shared data, so that `-m shared_data` selects them."""
     for item in items:
         if {"shared", "preview"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.shared_data)
-    if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
-        places = {file: place for place, file in enumerate(in_turns([_file(item) for item in items]))}
-        items.sort(key=lambda item: places[_file(item)])
-
-
-def _file(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[0]
 
 
 def pytest_xdist_auto_num_workers() -> int:

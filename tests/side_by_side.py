@@ -7,8 +7,7 @@ import socket
 import struct
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,22 +53,6 @@ def scope(file: str) -> str:
         word in (REPO / file).read_text(encoding="utf-8") for word in ('"cluster", "run"', 'run_demo("live"')
     )
     return LIVE if runs_live else file
-
-
-def in_turns(files: Sequence[str]) -> list[str]:
-    """Returns files in the order in which processes take them: those with many tests first, and those that run live clusters spread evenly among the others.
-
-    Nodes mostly wait, and the files that run them have few tests: in the order of tests alone they would all be at the end, where processors have nothing else to do.
-
-    Args:
-        files: The file of each test, by its path from the repository's root.
-    """
-    by_tests = [file for file, _ in Counter(files).most_common()]
-    live = [file for file in by_tests if scope(file) == LIVE]
-    others = [file for file in by_tests if file not in live]
-    places = [(place / len(live), 0, file) for place, file in enumerate(live)]
-    places += [(place / len(others), 1, file) for place, file in enumerate(others)]
-    return [file for _, _, file in sorted(places)]
 
 
 def own_network() -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import side_by_side
-from tests.side_by_side import LIVE, in_turns, scope
+from tests.side_by_side import LIVE, scope
 
 LISTENS = """
 import socket, sys
@@ -47,10 +47,3 @@ def test_a_network_that_cannot_be_used_is_left_again(monkeypatch: pytest.MonkeyP
 def test_where_ports_are_shared_one_process_runs_all_live_clusters() -> None:
     assert {scope("tests/cluster/live/test_live.py"), scope("tests/docs/test_demo.py")} == {LIVE}
     assert scope("tests/test_imports.py") == "tests/test_imports.py"
-
-
-def test_files_that_run_live_clusters_are_spread_among_the_others() -> None:
-    live = [f"tests/cluster/live/test_{name}.py" for name in ("a", "b")]
-    others = ["tests/test_imports.py", "tests/test_numbers.py", "tests/test_texts.py", "tests/test_api.py"]
-    of_each = [file for number, file in enumerate(others) for _ in range(9 - number)]
-    assert in_turns([*of_each, *live]) == [live[0], *others[:2], live[1], *others[2:]]

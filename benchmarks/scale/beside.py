@@ -6,18 +6,19 @@ Two nodes of Ray in network namespaces, as the tests of the engine have them; th
 """
 
 import os
-import re
 import sys
 import tempfile
 import time
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 
-from tests.engine.ray_cluster import Cluster, Machine, missing
+from tests.engine.ray_cluster import Cluster, Machine, hosts_file, missing
 
+from slotmark.benches.cluster.live.beside import CPU_LIMIT, MEMORY_LIMIT_BYTES, memory_bytes
+from slotmark.measure.process import stat_fields
 from slotmark.run import machine_facts, open_run
 
-GOAL_CORES, GOAL_MIB = 0.01, 400
 TICKS = os.sysconf("SC_CLK_TCK")
 HOSTS = 4
 SPARING = {
@@ -38,14 +39,13 @@ KINDS = {
     "ray::": "other workers",
     "raylet/raylet": "raylet",
     "log_monitor": "log monitor",
-    "dashboard/agent.py": "agents",
-    "runtime_env/agent": "agents",
     "gcs_server": "GCS",
     "dashboard": "dashboard",
     "monitor.py": "autoscaler's monitor",
     "slotmark-wakes": "slotmark-wakes",
-    "slotmark cluster run": "the command",
-    "slotmark": "slotmark's process for the machine's part",
+    "-m slotmark cluster run": "the command",
+    "multiprocessing": "the command's driver of Ray",
+    "-m slotmark.measure.supervised": "slotmark's process for the machine's part",
 }
 """Words for processes, by what their command lines have: the first that is found."""
 
@@ -58,31 +58,15 @@ def _used(machine: Machine) -> dict[int, tuple[str, int]]:
     """By process: its kind, and its ticks so far."""
     found = {}
     for pid, line in machine.processes().items():
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        found[pid] = _kind(line), int(fields[11]) + int(fields[12])
+        with suppress(OSError):  # it has ended
+            fields = stat_fields(pid)
+            found[pid] = _kind(line), int(fields[11]) + int(fields[12])
     return found
-
-
-def _mib(pid: int) -> float:
-    """Memory of a process, its share of shared pages."""
-    try:
-        shown = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    except OSError:
-        return 0.0
-    found = re.search(r"^Pss: *(\d+) kB", shown, re.MULTILINE)
-    return int(found[1]) / 1024 if found else 0.0
 
 
 def measured(made: Cluster, folder: Path, seconds: int) -> None:
     """Prints what processes of each machine take, and what the run has of it."""
-    hosts = folder / "hosts.toml"
-    hosts.write_text(
-        f'[all]\nfolder = "{folder / "work"}"\n'
-        + "".join(f'[node-{number}]\nlabels = {{ host = "{"ab"[number % 2]}" }}\n' for number in range(HOSTS))
-    )
+    hosts = hosts_file(folder, HOSTS)
     created = made.slotmark("cluster", "create", "value-only-5", "--hosts", str(HOSTS), "-o", folder / "bed")
     if created.returncode:
         sys.exit(created.stderr)
@@ -99,21 +83,24 @@ def measured(made: Cluster, folder: Path, seconds: int) -> None:
     time.sleep(seconds)
     took = time.monotonic() - began
     for one, how in ((made.a, "the head, with the command"), (made.b, "a node, started as docs/scale.md says")):
-        ticks, memory = defaultdict[str, int](int), defaultdict[str, float](float)
+        ticks, memory = defaultdict[str, int](int), defaultdict[str, int](int)
         for pid, (kind, now) in _used(one).items():
             ticks[kind] += now - before[one.name].get(pid, (kind, 0))[1]
-            memory[kind] += _mib(pid)
+            memory[kind] += memory_bytes(pid)
         print(f"{how}, over {took:.0f} s:")
         for kind in sorted(ticks, key=lambda kind: -ticks[kind]):
-            print(f"  {100 * ticks[kind] / TICKS / took:5.2f} % of a core, {memory[kind]:5.0f} MiB  {kind}")
-        print(f"  {100 * sum(ticks.values()) / TICKS / took:5.2f} %, {sum(memory.values()):5.0f} MiB  all", flush=True)
+            print(f"  {100 * ticks[kind] / TICKS / took:5.2f} % of a core, {memory[kind] / (1 << 20):5.0f} MiB  {kind}")
+        print(
+            f"  {100 * sum(ticks.values()) / TICKS / took:5.2f} %, {sum(memory.values()) / (1 << 20):5.0f} MiB  all",
+            flush=True,
+        )
     _, errors = command.communicate()
     if command.returncode:
         sys.exit(errors)
     for row in open_run(folder / "out").table("beside").to_pylist():
-        cores, mib = row["cpu_ns"] / row["measured_ns"], row["memory_bytes"] / (1 << 20)
         print(
-            f"in the run, {row['machine']}: {cores:.2%} of a core (goal {GOAL_CORES:.0%}), {mib:.0f} MiB (goal {GOAL_MIB})"
+            f"in the run, {row['machine']}: {row['cpu_ns'] / row['measured_ns']:.2%} of a core (goal {CPU_LIMIT:.0%}), "
+            f"{row['memory_bytes'] / (1 << 20):.0f} MiB (goal {MEMORY_LIMIT_BYTES >> 20})"
         )
 
 

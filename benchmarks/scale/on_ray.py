@@ -22,6 +22,8 @@ from pathlib import Path
 from benchmarks.scale.sizes import Size, asked, children_s
 from tests.engine.ray_cluster import Cluster, missing
 
+from slotmark.measure.process import stat_fields
+
 TICKS = os.sysconf("SC_CLK_TCK")
 
 LONGEST_S = 7_200
@@ -64,7 +66,7 @@ class Used:
                 if "-m slotmark" in line or not any(one in line for one in ("ray::", "/ray/", "gcs_server")):
                     continue  # the command is waited for
                 with suppress(OSError):
-                    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                    fields = stat_fields(pid)
                     found[pid] = int(fields[11]) + int(fields[12])
         return found
 

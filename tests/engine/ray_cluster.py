@@ -232,6 +232,17 @@ def both(*, secured: bool = True, nodes: Sequence[str] = MACHINES) -> Iterator[C
         shutil.rmtree(folder)
 
 
+def hosts_file(folder: Path, hosts: int) -> Path:
+    """Writes the hosts.toml of hosts on the two machines in turn, with their working folder beside it."""
+    file = folder / "hosts.toml"
+    file.write_text(
+        f'[all]\nfolder = "{folder / "work"}"\n\n'
+        + "".join(f'[node-{number}]\nlabels = {{ host = "{MACHINES[number % 2]}" }}\n' for number in range(hosts)),
+        encoding="utf-8",
+    )
+    return file
+
+
 def waited(there: Callable[[], object], process: "subprocess.Popen[str] | None" = None) -> None:
     """Waits until something is there, while a process that leads to it runs."""
     until = time.monotonic() + 120

@@ -19,6 +19,7 @@ _PAIR_SCALE = 2.2191
 """Makes the smallest quarter of distances between two values the standard deviation of a normal distribution: 1 / (sqrt(2) Phi^-1(5/8))."""
 
 _FEW_PAIRS = {2: 0.399, 3: 0.994, 4: 0.512, 5: 0.844, 6: 0.611, 7: 0.857, 8: 0.669, 9: 0.872}
+"""Further factors for few values, by their number."""
 
 CENTILES = (
     *(0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.875, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99),
@@ -56,8 +57,8 @@ def median_deviation(values: np.ndarray) -> float:
 def pair_deviation(values: np.ndarray) -> float:
     """Qn of at least two values: the standard deviation of normal values by the smallest quarter of the distances between two of them.
 
-    As far values don't reach it, up to half of all, but of few values it is much less uncertain than :func:`median_deviation` (Rousseeuw and Croux 1993,
-    whose factors for few values it has).
+    Values far from the others don't change it much, as long as they are fewer than half. With few values it is much less uncertain than
+    :func:`median_deviation`. The definition and its factors are those of Rousseeuw and Croux 1993.
     """
     n = values.size
     first, second = np.triu_indices(n, 1)

@@ -21,7 +21,7 @@ from slotmark.run import Run, check_run, open_run
 from tests.cluster.live.machine import skip_without_programs, skip_without_router, stand_in_recipe
 from tests.conftest import slotmark
 from tests.engine import ray_cluster
-from tests.engine.ray_cluster import Cluster, waited
+from tests.engine.ray_cluster import Cluster, hosts_file, waited
 
 HOSTS = 4
 BESIDE_S = 3
@@ -35,16 +35,6 @@ LOGGED = ("block_events", "slot_events", "ledger_metrics", "resources", "transac
 def cluster() -> Iterator[Cluster]:
     with ray_cluster.both() as made:
         yield made
-
-
-def hosts_file(folder: Path, more: str = "") -> Path:
-    """Hosts on the two machines in turn."""
-    file = folder / "hosts.toml"
-    file.write_text(
-        f'[all]\nfolder = "{folder / "work"}"\n{more}\n'
-        + "".join(f'[node-{number}]\nlabels = {{ host = "{"ab"[number % 2]}" }}\n' for number in range(HOSTS))
-    )
-    return file
 
 
 def test_a_part_that_is_stopped_before_it_began_is_removed(tmp_path: Path) -> None:
@@ -67,7 +57,7 @@ def test_a_cluster_on_two_machines_is_the_run_of_all_its_logs(cluster: Cluster, 
     skip_without_router()
     out = tmp_path / "live"
     done = cluster.slotmark(
-        "cluster", "run", bed, "--node", "slotmark", "--for", "12s", *options(hosts_file(tmp_path), out)
+        "cluster", "run", bed, "--node", "slotmark", "--for", "12s", *options(hosts_file(tmp_path, HOSTS), out)
     )
     assert done.returncode == 0, done.stderr
     check_run(out)
@@ -185,7 +175,7 @@ def begin(cluster: Cluster, bed: Path, tmp_path: Path, node: str, *more: str) ->
         "loopback",  # hosts have the network of their machine, by which processes are found
         "--start-in",
         "3s",
-        *options(hosts_file(tmp_path), tmp_path / "live", *more),
+        *options(hosts_file(tmp_path, HOSTS), tmp_path / "live", *more),
     )
 
 
@@ -310,7 +300,7 @@ def test_nodes_are_mixed_over_the_hosts_of_two_machines_and_swapped(
     cluster: Cluster, bed: Path, tmp_path: Path
 ) -> None:
     stand_in_recipe(tmp_path, HOSTS)
-    hosts_file(tmp_path)
+    hosts_file(tmp_path, HOSTS)
     process = session(cluster, bed, tmp_path, "--mixed")
     printed, said = process.communicate(timeout=400)
     assert process.returncode == 0, said
@@ -335,7 +325,7 @@ def test_nodes_are_mixed_over_the_hosts_of_two_machines_and_swapped(
 @pytest.mark.slow
 def test_a_session_in_turns_on_two_machines_that_was_cut_goes_on(cluster: Cluster, bed: Path, tmp_path: Path) -> None:
     stand_in_recipe(tmp_path, HOSTS)
-    hosts = hosts_file(tmp_path)
+    hosts = hosts_file(tmp_path, HOSTS)
     out = tmp_path / "runs"
     process = session(cluster, bed, tmp_path)
     waited(lambda: len(list(out.glob("*-1/run.json"))) == 2 and list(out.glob("*-2.logs")), process)
@@ -380,7 +370,7 @@ def test_what_was_left_on_machines_is_found_and_hosts_that_are_none_are_refused(
     cluster: Cluster, bed: Path, tmp_path: Path
 ) -> None:
     """One process that no live cluster can reach any more is planted, and a run directory."""
-    hosts = hosts_file(tmp_path)
+    hosts = hosts_file(tmp_path, HOSTS)
     kept = tmp_path / "work" / "run-0"
     kept.mkdir(parents=True)
     shutil.copy(bed / "bed.json", kept)

@@ -86,7 +86,7 @@ class Beginning:
             measured_ns=time.monotonic_ns() - self._at_ns,
             processes=len(now),
             cpu_ns=sum(cpu_ns - self._cpu_ns.get(pid, 0) for pid, cpu_ns in now.items()),
-            memory_bytes=sum(map(_memory_bytes, now)),
+            memory_bytes=sum(map(memory_bytes, now)),
             packets=_packets() - self._packets,
         )
 
@@ -104,7 +104,7 @@ def _with_children(pids: Iterable[int]) -> set[int]:
     return found
 
 
-def _memory_bytes(pid: int) -> int:
+def memory_bytes(pid: int) -> int:
     """The memory of a process, its share of shared pages; its resident set where the kernel doesn't show that."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():

@@ -88,7 +88,7 @@ def test_what_was_measured_before_nodes_took_all_memory_is_kept(bed: Path, tmp_p
 def test_a_workload_that_was_ended_for_the_memory_is_not_reported_as_broken(bed: Path, tmp_path: Path) -> None:
     skip_without_programs()
     request = Request(
-        bed=bed, node="slotmark", seconds=600, out=tmp_path / "live", network="loopback", ready_within_s=300, grace_s=30
+        bed=bed, node="slotmark", seconds=60, out=tmp_path / "live", network="loopback", ready_within_s=300, grace_s=30
     )
     acknowledged: list[float] = []
 

@@ -4,40 +4,17 @@ import numpy as np
 import pytest
 
 from slotmark.compare.outlier_places import outlier_places
-from slotmark.compare.stage_cells import Cells, Errors
 from slotmark.metrics import catalogue
+from tests.compare.made_up_stages import stages
 
-STAGES, PAIRS = 9, 100
-
-STAGE_CELLS = catalogue("cluster").stage_cells
+PAIRS = 100
 
 
-def named(draws: np.random.Generator, hosts: int, later: float = 0.0) -> list[str]:
-    """Returns the hosts that are named where each differs by some 4 ms, and the first in its first stage by so many ms more."""
-    blocks = np.tile(np.array([-1e-4, 1e-4]), 10) / 20
-    errors = Errors(
-        np.repeat(np.arange(hosts, dtype=np.int32), blocks.size),
-        np.tile(np.arange(blocks.size, dtype=np.int32), hosts),
-        np.tile(blocks, hosts),
-    )
-    cells = []
-    for number in range(STAGES):
-        moved = draws.normal(0, 0.004, hosts)
-        if number == 0:
-            moved[0] += later / 1e3
-        cells.append(
-            Cells(
-                stage=f"stage {number}",
-                names=[("", f"node-{host}") for host in range(hosts)],
-                groups=[("", "")] * hosts,
-                means=np.stack([np.full(hosts, 0.07), 0.07 + moved]),
-                taken=np.zeros(hosts),
-                weights=np.ones(hosts),
-                errors=[errors, errors],
-            )
-        )
-    assert STAGE_CELLS
-    found = outlier_places(STAGE_CELLS, cells, 0.95)
+def named(draws: np.random.Generator, hosts: int, **of_stages: float) -> list[str]:
+    """Returns the hosts that are named; further arguments as of :func:`stages`."""
+    stage_cells = catalogue("cluster").stage_cells
+    assert stage_cells
+    found = outlier_places(stage_cells, stages(draws, hosts, **of_stages), 0.95)
     assert found
     return [one.place for one in found.apart]
 
@@ -50,7 +27,16 @@ def test_hosts_that_differ_by_chance_are_seldom_named(hosts: int) -> None:
     assert alarms < 12  # of 100 at 5 %, 12 or more have less than one chance in a hundred
 
 
-def test_a_host_that_differs_is_named() -> None:
+@pytest.mark.parametrize("all_", [0.0, 0.03])
+def test_hosts_that_take_longer_may_differ_by_more(all_: float) -> None:
+    """As those at the end of long links; by differences in ms alone, one was named in 91 of 100 such pairs."""
+    draws = np.random.default_rng(1)
+    alarms = sum(bool(named(draws, 52, longest=0.26, all_=all_)) for _ in range(PAIRS))
+    assert alarms < 12
+
+
+@pytest.mark.parametrize(("first", "longest"), [(0.05, 0.07), (0.15, 0.26)])
+def test_a_host_that_differs_is_named(first: float, longest: float) -> None:
     draws = np.random.default_rng(3)
-    found = [named(draws, 12, later=40.0) for _ in range(20)]
+    found = [named(draws, 12, first=first, longest=longest) for _ in range(20)]
     assert sum(one[:1] == ["node-0"] for one in found) >= 18

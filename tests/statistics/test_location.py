@@ -1,13 +1,21 @@
-"""Values are put in order only where they are looked at."""
+"""Values are put in order only where they are looked at; Qn is that of another library."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from statsmodels.robust.scale import qn_scale
 
 from slotmark import _core
-from slotmark.statistics.location import CENTILES, at_centiles, partly_ordered, trimmed_mean
+from slotmark.statistics.location import (
+    CENTILES,
+    MOST_PAIRED,
+    at_centiles,
+    pair_deviation,
+    partly_ordered,
+    trimmed_mean,
+)
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
@@ -30,3 +38,12 @@ def test_a_place_beyond_the_last_value_is_refused() -> None:
     with pytest.raises(IndexError):
         _core.partition(values, [3])
     assert values.tolist() == [3.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("count", [5, 12, 13, 52, MOST_PAIRED, 10 * MOST_PAIRED])
+def test_qn_is_that_of_statsmodels_with_the_factor_for_few_values(count: int) -> None:
+    factors = {5: 0.844, 12: 12 / 15.8, 13: 13 / 14.4, 52: 52 / 55.8, MOST_PAIRED: MOST_PAIRED / (MOST_PAIRED + 3.8)}
+    values = np.random.default_rng(1).normal(7, 2, count)
+    expected = factors.get(count, 1.0) * qn_scale(values)
+    # Other constants have fewer digits; of many values so many are taken.
+    assert pair_deviation(values) == pytest.approx(expected, rel=0.02 if count > MOST_PAIRED else 1e-3)

@@ -21,7 +21,8 @@ def outlier_places(stage_cells: StageCells, stages: Sequence[Cells], confidence:
     """Stages that changed at some place as they didn't at the others; None where no stage has five places that both sides have.
 
     A place's difference is compared with the median over places, and its distance from there with what places differ by otherwise (Qn) and
-    its own standard error, whichever is larger: Student's t with three degrees of freedom fewer than there are places.
+    its own standard error, whichever is larger: Student's t with three degrees of freedom fewer than there are places. The same with differences as
+    shares of the baseline, of which the larger p counts: what takes long at some places by its nature, as over long links, differs by more there.
 
     Args:
         stage_cells: Which stages took place where.
@@ -42,9 +43,9 @@ def outlier_places(stage_cells: StageCells, stages: Sequence[Cells], confidence:
         if len(places) < LEAST_PLACES:
             continue
         beyond = one.differences - np.median(one.differences)
-        scale = np.maximum(one.errors, pair_deviation(one.differences))
-        t = np.divide(beyond, scale, out=np.zeros_like(beyond), where=scale > 0)
-        p = 2 * t_sf(np.abs(t), len(places) - 3)
+        p = _chance(one.differences, one.errors)
+        if (one.baseline > 0).all():
+            p = np.maximum(p, _chance(one.differences / one.baseline, one.errors / one.baseline))
         for number, place in enumerate(places):
             apart = Apart(
                 place=place,
@@ -79,6 +80,14 @@ def outlier_places(stage_cells: StageCells, stages: Sequence[Cells], confidence:
         stages=list(differences),
         differences=[[of_stage.get(name) for of_stage in differences.values()] for name in names],
     )
+
+
+def _chance(differences: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """The p-value of each place's distance from the median."""
+    beyond = differences - np.median(differences)
+    scale = np.maximum(errors, pair_deviation(differences))
+    t = np.divide(beyond, scale, out=np.zeros_like(beyond), where=scale > 0)
+    return 2 * t_sf(np.abs(t), differences.size - 3)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -10,14 +10,18 @@ import msgspec
 import numpy as np
 
 from slotmark.compare.stage_cells import Cells, Together
-from slotmark.statistics.location import median_deviation
+from slotmark.statistics.distributions import t_isf
+from slotmark.statistics.location import median_deviation, pair_deviation
 from slotmark.statistics.student import satterthwaite
 
 LEAST_MEMBERS = 5
 """With fewer hosts or links nothing shows what they differ by."""
 
-FAR = 5.0
-"""The number of deviations from most cells' change beyond which a cell is left out of those that show what members differ by."""
+FAR = 6e-7
+"""The chance below which a cell's distance from most cells' change leaves it out of those that show what members differ by: five deviations of many cells, more of few."""
+
+_CERTAINTY = 0.37
+"""The median absolute deviation of normal values is as certain as the standard deviation of so large a share of them."""
 
 
 class OwnSpread(msgspec.Struct, frozen=True):
@@ -27,18 +31,21 @@ class OwnSpread(msgspec.Struct, frozen=True):
         members: The member of each cell, from 0; that of cells in none is the number of members.
         count: How many members there are.
         share: What a member's difference deviates by, as a share of its baseline's mean: a long link is drawn farther off than a short one.
+        degrees: Degrees of freedom of the share.
     """
 
     members: np.ndarray
     count: int
     share: float
+    degrees: float
 
 
 def own_spreads(cells: Cells) -> list[OwnSpread]:
     """By how much hosts where a stage took place, its senders, and the links between both differ of their own; none where nothing shows it.
 
-    The share is the median absolute deviation of the members' relative changes about their median: a change of few members, or one of all
-    by the same share, isn't in it. Only the half of the members whose changes are known best counts; what their blocks differ by by chance is in it.
+    The share is what the members' relative changes deviate by (Qn): a change of few members, or one of all by the same share, isn't in it. Members
+    with less than half of the usual number of blocks don't count; what the others' blocks differ by by chance is in it. Their errors don't tell which are known best: they
+    grow with what a member takes, so that those that became shorter would seem to be.
     Cells far from most are left out: what one sender changes for all hosts isn't something that these hosts differ by.
     """
     kinds: list[list[tuple[str, ...]]] = [[(place,) for _, place in cells.names]]
@@ -64,7 +71,7 @@ def with_own_spread(cells: Cells, found: Together, which: np.ndarray, spreads: S
         place = which[inside] * one.count + one.members[inside]
         moved = np.bincount(place, (cells.weights * cells.means[0])[inside], count * one.count) * one.share
         variance = (moved.reshape(count, one.count) ** 2).sum(axis=1) / found.weights**2
-        parts.append((variance, np.full(count, one.count - 2.0)))
+        parts.append((variance, np.full(count, one.degrees)))
     whole = sum((variance for variance, _ in parts), np.zeros(count))
     degrees = [
         satterthwaite(float(one), [(float(variance[place]), float(of[place])) for variance, of in parts])
@@ -83,13 +90,17 @@ def _own_spread(cells: Cells, of_cells: Sequence[tuple[str, ...]]) -> OwnSpread 
     if not usual.any():
         return None
     of_cell = (cells.means[1] - cells.means[0] - cells.taken)[usual] / cells.means[0][usual]
-    usual[usual] = np.abs(of_cell - np.median(of_cell)) <= FAR * median_deviation(of_cell)
+    far = t_isf(FAR / 2, _CERTAINTY * of_cell.size) * median_deviation(of_cell)
+    usual[usual] = np.abs(of_cell - np.median(of_cell)) <= far
     shown, which = np.unique(members[usual], return_inverse=True)
     if shown.size < LEAST_MEMBERS:
         return None
     of_usual = np.full(members.size, shown.size)
     of_usual[usual] = which
     found = cells.together(of_usual, shown.size)
-    changes, errors = found.differences / found.baseline, found.errors / found.baseline
-    known = np.argsort(errors, kind="stable")[: max(LEAST_MEMBERS, errors.size // 2)]
-    return OwnSpread(members, len(names), median_deviation(changes[known]))
+    changes = found.differences / found.baseline
+    blocks = np.sum([np.bincount(one.cells, minlength=members.size) for one in cells.errors], axis=0)
+    of_members = np.bincount(which, blocks[usual])
+    enough = min(np.median(of_members) / 2, np.sort(of_members)[-LEAST_MEMBERS])
+    known = changes[of_members >= enough]
+    return OwnSpread(members, len(names), pair_deviation(known), known.size - 3.0)

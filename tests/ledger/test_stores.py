@@ -117,6 +117,17 @@ def test_the_same_work_in_a_pipeline_gives_the_same_answers_and_other_sizes_show
     found = growth(both)
     assert found.sizes == [11_000, 20_000]
     assert {curve.metric.id for curve in found.curves} >= {"operations_per_s", "disk_mb", "worst_batch_ms"}
+    for target in ("lsm", "lmdb"):
+        (curve,) = (one for one in found.curves if (one.metric.id, one.target) == ("batch_ms", target))
+        of_target = [one for one in both if one.manifest.target.name == target]
+        for level in curve.levels:
+            means = [
+                float(samples(one, "batch_ms").values("").mean())
+                for one in of_target
+                if one.manifest.workload["entries"] == f"{level.size:,}"
+            ]
+            assert level.processes == len(means), "a process is one run, however many batches it did"
+            assert [level.low, level.high] == pytest.approx([min(means), max(means)])
     piped = measured(tmp_path / "piped", pipelined=True, rounds=1)
     with pytest.raises(ComparisonError, match="order of work"):
         compare([[runs[0]], [piped[0]]])

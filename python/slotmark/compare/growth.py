@@ -46,7 +46,7 @@ def growth(runs: Sequence[Run]) -> Growth:
                 samples = analysis.samples(metric.id)
                 for part in samples.parts:
                     of_target = means.setdefault((metric.id, part, target), {})
-                    of_target.setdefault(size, []).extend(_means(samples, part))
+                    of_target.setdefault(size, []).extend(_means(samples, part, grows.process))
         alone = [[one] for one in analyses]
         shown = with_warnings(analysed(sides, alone), warnings_of(alone), [])
     if len(sizes) < 2:
@@ -98,9 +98,12 @@ def _size(grows: Grows, run: Run, analysis: Analysis) -> int:
     return found[0]
 
 
-def _means(samples: Samples, part: str) -> list[float]:
-    """The mean of each process: of what the first column of the metric's grain counts."""
-    codes, values = samples.codes(part, samples.metric.grain[0]), samples.values(part)
+def _means(samples: Samples, part: str, process: str) -> list[float]:
+    """The mean of each process, by the column that numbers them; of the run where the metric's grain lacks it."""
+    values = samples.values(part)
+    if process not in samples.metric.grain:
+        return [float(np.mean(values))]
+    codes = samples.codes(part, process)
     return (np.bincount(codes, values) / np.bincount(codes)).tolist()
 
 

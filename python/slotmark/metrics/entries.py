@@ -166,6 +166,7 @@ class Grows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         name: What it counts, in words.
         relation: Has it, the same in every row.
         value: SQL of it, a whole number.
+        process: Column that numbers the processes of a run. A metric whose grain lacks it has samples of one process.
         same: Facts of the workload that runs of other sizes must have in common.
         remedy: What to do with a run that doesn't have it.
         more: How runs of another size are made.
@@ -174,6 +175,7 @@ class Grows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     relation: str
     value: str
+    process: str
     same: list[str]
     remedy: str
     more: str

@@ -1,11 +1,13 @@
 """Charts are what Vega-Lite's schema allows: reports are drawn without that check, since it takes most of the time."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 import numpy as np
 import pytest
+import vl_convert
 from jsonschema import ValidationError
 
 from slotmark.benches.cluster.direct import simulate_direct
@@ -15,9 +17,12 @@ from slotmark.benches.cluster.sweep import parse_sweep
 from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.compare import compare
 from slotmark.compare.explain import explain
+from slotmark.compare.results.growth import Curve, Level
+from slotmark.metrics import catalogue
 from slotmark.report import comparison_document, explanation_document
 from slotmark.report.charts import CHARTS
 from slotmark.report.document import Document, Figure
+from slotmark.report.renderers.pdf import CHART_CONFIG
 from slotmark.run import Run
 
 from ..ledger.recordings import AGE_2024, points, tab_separated, written
@@ -95,6 +100,20 @@ def test_of_a_sweep(tmp_path: Path) -> None:
     short = ("hosts=10", "pools=10", "run.slots=1500", "genesis.epoch_slots=250")
     runs = predict_sweep("value-only-10.5", swept, 2, short, [1, 2], tmp_path, quietly)
     allowed(drawn(comparison_document(compare(runs))))
+
+
+def test_an_axis_of_growth_has_no_prefix_below_one() -> None:
+    metric = catalogue("stores")["batch_ms"]
+    levels = [
+        Level(size=size, processes=1, mean=ms, low=ms, high=ms) for size, ms in ((10_000, 0.03), (1_000_000, 6.0))
+    ]
+    curve = Curve(metric=metric, part="", target="memory", levels=levels)
+    spec = CHARTS["growth"]([curve], "entries", ["memory"])
+    allowed([spec])
+    picture = vl_convert.vegalite_to_svg(spec, config=CHART_CONFIG, allowed_base_urls=[])
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+    assert {"0.01", "0.1", "1", "10", "10k", "1M"} <= set(labels), "100m beside ms is read as 100 ms"
+    assert not [label for label in labels if re.fullmatch(r"\d+[mµ]", label)]
 
 
 def test_what_the_schema_does_not_allow_is_seen() -> None:

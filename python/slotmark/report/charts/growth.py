@@ -30,7 +30,11 @@ def growth(curves: Sequence[Curve], along: str, targets: Sequence[str]) -> dict[
     x = alt.X("size:Q", title=along, scale=alt.Scale(type="log", nice=False)).axis(
         values=sizes, format=formats.AXIS, labelOverlap=True, grid=False
     )
-    shown = {"title": unit, "scale": alt.Scale(type="log"), "axis": alt.Axis(tickCount=4, format=formats.AXIS)}
+    shown = {
+        "title": unit,
+        "scale": alt.Scale(type="log"),
+        "axis": alt.Axis(tickCount=4, format=formats.AXIS, labelExpr=formats.BELOW_ONE),
+    }
     mean = alt.Y("mean:Q", **shown)
     return drawn(
         targets,

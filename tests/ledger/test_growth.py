@@ -61,6 +61,17 @@ def test_levels_are_means_of_processes_by_target_and_size(tmp_path: Path) -> Non
     assert "| a | 4.000 | - | - |" in text
 
 
+def test_a_warning_of_several_runs_stands_once(tmp_path: Path) -> None:
+    runs = [recorded(tmp_path / f"run-{size}", "b", size, [[1, 2]]) for size in (10, 20, 30)]
+    names = [side.name for side in growth(runs).sides]
+    text = markdown(growth_document(growth(runs)))
+    warned = [
+        line for line in text.partition("## Warnings")[2].partition("## ")[0].splitlines() if line.startswith("- ")
+    ]
+    assert len({line.rpartition("**")[2] for line in warned}) == len(warned)
+    assert all(name in line for line in warned for name in names)
+
+
 def test_versions_of_one_target_are_curves_of_their_own(tmp_path: Path) -> None:
     runs = []
     for took_us, version in enumerate(("2", "3"), 1):

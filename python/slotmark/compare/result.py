@@ -183,16 +183,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def all_warnings(self) -> list[Warning]:
         """Every warning: of the comparison, of each side (with its name as the subject), of each row; one entry for the same words."""
-        subjects: dict[tuple[str, str], list[str]] = {}
-        for one in [
-            *self.warnings,
-            *warnings_of_sides(self.sides),
-            *(one for row in self.rows for one in row.warnings),
-        ]:
-            subjects.setdefault((one.kind, one.text), []).append(one.subject)
-        return [
-            Warning(kind, text, "; ".join(dict.fromkeys(filter(None, of)))) for (kind, text), of in subjects.items()
-        ]
+        of_rows = [one for row in self.rows for one in row.warnings]
+        return by_words([*self.warnings, *warnings_of_sides(self.sides), *of_rows])
 
 
 def origin_in_line(sides: Sequence[Side]) -> str:
@@ -208,3 +200,11 @@ def warnings_of_sides(sides: Sequence[Side]) -> list[Warning]:
         for side in sides
         for one in side.warnings
     ]
+
+
+def by_words(warnings: Sequence[Warning]) -> list[Warning]:
+    """One warning for the same words, with all its subjects; in the order in which words occur first."""
+    subjects: dict[tuple[str, str], list[str]] = {}
+    for one in warnings:
+        subjects.setdefault((one.kind, one.text), []).append(one.subject)
+    return [Warning(kind, text, "; ".join(dict.fromkeys(filter(None, of)))) for (kind, text), of in subjects.items()]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from slotmark.compare.attribution import Attribution
-from slotmark.compare.result import Comparison, warnings_of_sides
+from slotmark.compare.result import Comparison, by_words, warnings_of_sides
 from slotmark.compare.results.decision import Answer
 from slotmark.compare.results.details import Blocks, Planned, Swept
 from slotmark.compare.results.explanation import Explanation
@@ -210,7 +210,7 @@ def session_document(shown: ShownSession) -> Document:
 
 def plan_document(plan: Plan) -> Document:
     """Returns the report of a plan: what a decision takes by each design, and the differences that comparisons of such runs find."""
-    warned = [*plan.warnings, *warnings_of_sides(plan.sides)]
+    warned = by_words([*plan.warnings, *warnings_of_sides(plan.sides)])
     planned = plan.planned
     metrics = [one.metric for one in planned.reaches] if planned else [one.metric for one in plan.shown]
     sections = [
@@ -247,7 +247,7 @@ def spread_document(found: Measured) -> Document:
 
 def growth_document(growth: Growth) -> Document:
     """Returns a report on how metrics change with the size of the runs' work."""
-    warnings = warnings_of_sides(growth.sides)
+    warnings = by_words(warnings_of_sides(growth.sides))
     sections = [
         Section("Answer", growth_answers(growth), brief=True),
         Section("Warnings", [Warnings(warnings)] if warnings else [], brief=True),
@@ -272,7 +272,7 @@ def growth_document(growth: Growth) -> Document:
 def explanation_document(explanation: Explanation) -> Document:
     """Returns a report on the causes of the differences between two sides."""
     sides = [explanation.baseline, explanation.candidate]
-    warnings = warnings_of_sides(sides)
+    warnings = by_words(warnings_of_sides(sides))
     sections = [
         Section("Answer", explained_in_words(explanation), brief=True),
         Section("Warnings", [Warnings(warnings)] if warnings else [], brief=True),

@@ -133,6 +133,10 @@ def test_every_client_follows_in_each_of_its_modes(name: str, growing: LiveNode,
     assert made.returncode == 0, made.stderr
     rows = rows_of(out / name)
     assert {row["mode"] for row in rows} == set(modes)
+    shown = slotmark("show", out / name).stdout.splitlines()
+    for mode in modes:
+        of_mode = [row for row in rows if row["mode"] == mode]
+        assert f"blocks announced, {mode}: {len(of_mode)}" in shown, "modes are counted apart"
     for mode in modes:
         done = [row for row in rows if row["mode"] == mode and row["latency_ns"] is not None]
         assert any(row["announcement"] > 1 for row in done), f"{mode} went on behind a roll-backward"

@@ -1,22 +1,36 @@
--- What happened while the client followed: ``text``, or ``number`` with so many decimals.
-WITH counted AS (
+-- What happened while the client followed, by mode: ``text``, or ``number`` with so many decimals. Of each mode it was a process of its own.
+WITH backwards AS (
+    SELECT setting, COUNT(*) AS times
+    FROM rollbacks
+    GROUP BY setting
+),
+
+counted AS (
     SELECT
+        setting,
+        6 * (ROW_NUMBER() OVER (ORDER BY setting) - 1) AS before,
         COUNT(*) AS announced,
         COUNT(*) FILTER (WHERE awaited AND latency_ns IS NOT NULL) AS counts,
         COUNT(*) FILTER (WHERE NOT awaited) AS not_awaited,
         COUNT(*) FILTER (WHERE latency_ns IS NULL) AS undone,
         COUNT(*) FILTER (WHERE announcement > 1) AS again
     FROM announcements
+    GROUP BY setting
+),
+
+named AS (
+    SELECT before + 1 AS place, 'blocks announced' AS name, setting, announced AS number FROM counted
+    UNION ALL
+    SELECT before + 2, 'of these, awaited at the tip and done', setting, counts FROM counted
+    UNION ALL
+    SELECT before + 3, 'of these, not awaited', setting, not_awaited FROM counted
+    UNION ALL
+    SELECT before + 4, 'of these, never done', setting, undone FROM counted
+    UNION ALL
+    SELECT before + 5, 'of these, announced before and rolled back', setting, again FROM counted
+    UNION ALL
+    SELECT before + 6, 'roll-backwards', setting, COALESCE(times, 0) FROM counted LEFT JOIN backwards USING (setting)
 )
 
-SELECT 1 AS place, 'blocks announced' AS name, NULL AS text, CAST(announced AS DOUBLE) AS number, 0 AS decimals FROM counted
-UNION ALL
-SELECT 2, 'of these, awaited at the tip and done', NULL, CAST(counts AS DOUBLE), 0 FROM counted
-UNION ALL
-SELECT 3, 'of these, not awaited', NULL, CAST(not_awaited AS DOUBLE), 0 FROM counted
-UNION ALL
-SELECT 4, 'of these, never done', NULL, CAST(undone AS DOUBLE), 0 FROM counted
-UNION ALL
-SELECT 5, 'of these, announced before and rolled back', NULL, CAST(again AS DOUBLE), 0 FROM counted
-UNION ALL
-SELECT 6, 'roll-backwards', NULL, CAST((SELECT COUNT(*) FROM rollbacks) AS DOUBLE), 0
+SELECT place, name || ', ' || setting AS name, NULL AS text, CAST(number AS DOUBLE) AS number, 0 AS decimals
+FROM named

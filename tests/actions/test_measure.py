@@ -19,11 +19,11 @@ RATES = [1000.0, 1010.0, 990.0, 1005.0, 995.0, 1002.0]
 def act(tmp_path: Path, run: str, base: str, head: str) -> list[str]:
     """Does the steps of the action as GitHub does, where their condition holds; returns the names of those that were done, and which of them failed."""
     program = tmp_path / "bin" / "slotmark"
-    program.parent.mkdir()
+    program.parent.mkdir(exist_ok=True)
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m slotmark "$@"\n')
     program.chmod(0o755)
     (tmp_path / "ci.toml").write_text("[metrics]\n")
-    (tmp_path / "temporary").mkdir()
+    (tmp_path / "temporary").mkdir(exist_ok=True)
     variables = {
         **os.environ,
         "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
@@ -90,4 +90,19 @@ def test_a_part_of_the_runs_decides_nothing(tmp_path: Path, measured: str) -> No
     else:
         assert (tmp_path / "output").read_text() == "code=2\n"
         assert "Collect the runs, failed" in done
+    assert not (tmp_path / "temporary" / "slotmark-runs").exists()
+
+
+def test_each_use_in_a_job_collects_its_own_runs(tmp_path: Path) -> None:
+    """The artifact of a second bench had the runs of the first one where runs are looked for: its comment and check were those of the first."""
+    for number, name in enumerate(("a/base", "a/head", "b/base", "b/head")):
+        rates = [rate + number for rate in RATES]
+        write_run(tmp_path / "runs" / name, "client", {"decode, sequential": rates}, session=name)
+    for bench in ("a", "b"):
+        act(tmp_path, "", f"runs/{bench}/base", f"runs/{bench}/head")
+        for side in ("base", "head"):
+            (collected,) = open_runs(tmp_path / "temporary" / "slotmark-runs" / side)
+            (measured,) = open_runs(tmp_path / "runs" / bench / side)
+            assert collected.manifest == measured.manifest
+    act(tmp_path, "", "runs/a/base", "runs/a/none")
     assert not (tmp_path / "temporary" / "slotmark-runs").exists()

@@ -1,7 +1,9 @@
 """The workflows for pull requests keep their rules; each rule finds a breach of it."""
 
 import copy
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,32 @@ def read() -> tuple[Any, Any, dict[str, Any]]:
 
 def test_both_workflows_keep_their_rules() -> None:
     assert broken(*read()) == []
+
+
+def test_the_base_is_the_branch_that_the_change_was_merged_into(tmp_path: Path) -> None:
+    """The event names the target branch as it was at the pull request's last push; GitHub checks out a merge with the branch as it is now."""
+    measuring, _, _ = read()
+    checkout, measure = job(measuring)["steps"]
+    assert "ref" not in checkout["with"]  # what is checked out is the merge
+    command = next(line for line in measure["with"]["run"].splitlines() if line.startswith("git "))
+    work = tmp_path / "work"
+
+    def git(*words: str, folder: Path = work) -> str:
+        identity = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+        done = subprocess.run(["git", *identity, *words], cwd=folder, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    work.mkdir()
+    git("init", "--quiet", "--initial-branch", "main")
+    git("commit", "--quiet", "--allow-empty", "--message", "the start of the change")
+    git("checkout", "--quiet", "-b", "change")
+    git("commit", "--quiet", "--allow-empty", "--message", "the change")
+    git("checkout", "--quiet", "main")
+    git("commit", "--quiet", "--allow-empty", "--message", "merged since by others")
+    git("checkout", "--quiet", "--detach", "main")
+    git("merge", "--quiet", "--no-ff", "--message", "as GitHub merges", "change")
+    subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=work, capture_output=True, check=True)
+    assert git("log", "-1", "--format=%s", folder=tmp_path / "base") == "merged since by others"
 
 
 def steps(workflow: Any) -> list[Any]:

@@ -5,6 +5,7 @@ no token, and shown as text. The pull request's number and commit are those of t
 """
 
 import argparse
+import http.client
 import json
 import os
 import re
@@ -19,6 +20,7 @@ import urllib.request
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -31,12 +33,29 @@ MOST_JSON = 32 << 20
 TIMEOUT_S = 600
 """For the comparison."""
 
+RIGHTS = "The job needs the rights actions: read, checks: write, contents: read and pull-requests: write."
+
 CONCLUSION = {0: "success", 1: "failure", 3: "neutral"}
 """Conclusion of the check, by the exit code of `slotmark comment`; any other code is neutral too: a machine's fault is nobody's regression."""
 
 
 class Refused(Exception):  # noqa: N818 - what it says is no error of ours
     """An artifact that can't be compared; the message has no word of the artifact."""
+
+
+class Unanswered(Exception):  # noqa: N818 - likewise
+    """A request without the answer that is needed.
+
+    Args:
+        request: The request, in words.
+        reason: The reason.
+        status: The status of the answer; 0 where there is none.
+    """
+
+    def __init__(self, request: str, reason: object, status: int = 0) -> None:
+        remedy = RIGHTS if status in (401, 403, 404) else "Run this job again."
+        super().__init__(f"{request}: {f'{status}, ' if status else ''}{reason}. {remedy}")
+        self.status = status
 
 
 class Change(NamedTuple):
@@ -67,21 +86,32 @@ class GitHub:
             raise SystemExit(f"GITHUB_REPOSITORY is '{repository}', and is to be OWNER/NAME.")
         self._at, self._token = f"{url.rstrip('/')}/repos/{repository}", token
 
-    def opened(self, method: str, path: str, body: Any = None) -> Any:
-        """An answer as it comes; a redirection, as to where artifacts lie, gets no token."""
+    @contextmanager
+    def opened(self, method: str, path: str, body: Any = None) -> Iterator[http.client.HTTPResponse]:
+        """An answer as it comes; a redirection, as to where artifacts lie, gets no token. Unanswered without one."""
         request = urllib.request.Request(
             f"{self._at}/{path}", method=method, data=None if body is None else json.dumps(body).encode()
         )
         request.add_header("Accept", "application/vnd.github+json")
         request.add_header("X-GitHub-Api-Version", "2022-11-28")
         request.add_unredirected_header("Authorization", f"Bearer {self._token}")
-        return urllib.request.urlopen(request, timeout=60)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                yield answer
+        except urllib.error.HTTPError as error:
+            raise Unanswered(f"{method} {path}", _message(error), error.code) from error
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            raise Unanswered(f"{method} {path}", getattr(reason, "strerror", None) or reason) from error
 
     def __call__(self, method: str, path: str, body: Any = None) -> Any:
         """An answer out of JSON; None for an empty one."""
         with self.opened(method, path, body) as answer:
             text = answer.read(MOST_JSON)
-        return json.loads(text) if text else None
+        try:
+            return json.loads(text) if text else None
+        except ValueError as error:
+            raise Unanswered(f"{method} {path}", "the answer isn't JSON") from error
 
     def each(self, path: str) -> Iterator[Any]:
         """The entries of all pages of a list."""
@@ -90,6 +120,14 @@ class GitHub:
             yield from entries
             if len(entries) < 100:
                 return
+
+
+def _message(error: urllib.error.HTTPError) -> str:
+    """The reason that GitHub gives for an error, or HTTP's."""
+    try:
+        return str(json.loads(error.read(1 << 16))["message"]).rstrip(".")
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
+        return error.reason
 
 
 def change_of(event: Any, api: GitHub) -> Change:
@@ -111,11 +149,10 @@ def change_of(event: Any, api: GitHub) -> Change:
 def fetched(api: GitHub, run: int, name: str, place: Path) -> Path:
     """The newest artifact of a workflow run, in a file: each time that jobs are run again adds one of the same name. Refused where there is none, or it is too large."""
     named = urllib.parse.quote(name, safe="")
-    found = [
-        int(one["id"])
-        for one in api("GET", f"actions/runs/{run}/artifacts?name={named}&per_page=100")["artifacts"]
-        if not one["expired"]
-    ]
+    every = api("GET", f"actions/runs/{run}/artifacts?name={named}&per_page=100")["artifacts"]
+    found = [int(one["id"]) for one in every if not one["expired"]]
+    if not found and every:
+        raise Refused("The runs are no longer kept. Run the job that measures again.")
     if not found:
         raise Refused("There are no runs to compare: the job that measures ended without them. Its log has the reason.")
     packed = place / "artifact.zip"
@@ -202,7 +239,9 @@ def own(api: GitHub, pull: int, mark: str, author: str) -> list[int]:
     """The comments that begin with the mark and are the author's, the oldest first: anybody can write the mark."""
     found = api.each(f"issues/{pull}/comments")
     return sorted(
-        int(one["id"]) for one in found if one["user"]["login"] == author and str(one["body"]).startswith(mark)
+        int(one["id"])
+        for one in found
+        if (one["user"] or {}).get("login") == author and str(one["body"]).startswith(mark)  # who left has no user
     )
 
 
@@ -217,8 +256,8 @@ def written(api: GitHub, pull: int, mark: str, author: str, body: str) -> None:
     for other in others:
         try:
             api("DELETE", f"issues/comments/{other}")
-        except urllib.error.HTTPError as error:
-            if error.code != 404:  # the other job was first
+        except Unanswered as error:
+            if error.status != 404:  # the other job was first
                 raise
 
 
@@ -235,16 +274,15 @@ def main() -> None:
     api = GitHub(os.environ["GITHUB_API_URL"], os.environ["GITHUB_REPOSITORY"], os.environ["GITHUB_TOKEN"])
     change = change_of(json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_bytes()), api)
     mark = mark_of(asked.name)
-    before = own(api, change.pull, mark, asked.author) if change.pull else []
     place = Path(tempfile.mkdtemp())
     try:
         unpacked(fetched(api, change.run, asked.artifact, place), place)
         code, text = compared(place, asked)
         conclusion, quiet = CONCLUSION[code], False
-        if asked.quiet_unless and not before:
+        if asked.quiet_unless:
             quiet = not compared(place, asked, "--quiet-unless", asked.quiet_unless)[1]
     except Refused as error:
-        conclusion, text, quiet = "neutral", f"{mark}\n\n# NEUTRAL: nothing was compared\n\n{error}\n", not before
+        conclusion, text, quiet = "neutral", f"{mark}\n\n# NEUTRAL: nothing was compared\n\n{error}\n", True
     finally:
         shutil.rmtree(place, ignore_errors=True)
     answer = re.search(r"(?m)^# (SHIP|HOLD|RUN AGAIN|NEUTRAL)\b", text)
@@ -260,9 +298,12 @@ def main() -> None:
             "output": check,
         },
     )
-    if change.pull and not quiet:
+    if change.pull and not (quiet and not own(api, change.pull, mark, asked.author)):
         written(api, change.pull, mark, asked.author, text)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Unanswered as error:
+        raise SystemExit(str(error)) from None

@@ -21,6 +21,8 @@ class Repository:
         checks: Check runs that were written.
         artifact: The archive of workflow run 99; None where it uploaded none.
         before: How many archives its jobs uploaded before they were run again.
+        expired: Whether these archives are no longer kept.
+        failing: The status that each request with this method and path gets.
         wrong: What was asked for and isn't right, in words.
         meeting: Where two jobs wait for each other before a comment is added; None for no wait.
     """
@@ -31,26 +33,30 @@ class Repository:
         self.checks: list[Any] = []
         self.artifact: bytes | None = None
         self.before = 0
+        self.expired = False
+        self.failing: dict[tuple[str, str], int] = {}
         self.wrong: list[str] = []
         self.meeting: threading.Barrier | None = None
         self.lock = threading.Lock()
 
-    def add(self, body: str, author: str = AUTHOR) -> dict[str, Any]:
-        """Adds a comment."""
+    def add(self, body: str, author: str | None = AUTHOR) -> dict[str, Any]:
+        """Adds a comment; of an author who left, GitHub names none."""
         with self.lock:
             number = max(self.comments, default=100) + 1
-            self.comments[number] = {"id": number, "user": {"login": author}, "body": body}
+            self.comments[number] = {"id": number, "user": author and {"login": author}, "body": body}
             return self.comments[number]
 
     def answer(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
         """The status and the answer of a request."""
+        if status := self.failing.get((method, path)):
+            return status, {"message": "Resource not accessible by integration"}
         if method == "GET" and path == "pulls":
             asked = query["head"] == ["stranger:fix/`#1 $(x)`"] and query["state"] == ["open"]
             return 200, self.pulls if asked else []
         if method == "GET" and path == "actions/runs/99/artifacts":
             there = self.artifact is not None and query["name"] == ["slotmark-runs"]
             ids = [5, *range(5 - self.before, 5)] if there else []
-            return 200, {"artifacts": [{"id": one, "expired": False} for one in ids]}
+            return 200, {"artifacts": [{"id": one, "expired": self.expired} for one in ids]}
         if method == "GET" and path == "issues/7/comments":
             page = int(query["page"][0])
             return 200, list(self.comments.values())[100 * (page - 1) : 100 * page]
@@ -87,7 +93,7 @@ def github(held: Repository) -> Iterator[str]:
             if self.headers.get("Authorization") != "Bearer the-token":
                 held.wrong.append(f"{self.path}: without the token")
             place = address.path.removeprefix("/repos/owner/name/")
-            if place == "actions/artifacts/5/zip":
+            if place == "actions/artifacts/5/zip" and (self.command, place) not in held.failing:
                 self.send_response(302)
                 self.send_header("Location", "/artifact")
                 self.end_headers()

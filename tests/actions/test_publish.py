@@ -250,6 +250,49 @@ def test_a_crash_is_no_regression(
     assert "can't be compared" in held.checks[0]["output"]["summary"]
 
 
+def test_the_check_is_written_whatever_comments_there_are(
+    publish: Callable[..., subprocess.CompletedProcess[str]], held: Repository
+) -> None:
+    held.artifact = None
+    held.add(f"{MARK} of somebody who left", None)
+    held.add(f"{MARK} of ours")
+    done = publish()
+    assert done.returncode == 0, done.stderr
+    assert "There are no runs to compare" in held.comments[102]["body"]
+    held.failing["GET", "issues/7/comments"] = 502
+    assert publish().returncode == 1
+    assert [one["conclusion"] for one in held.checks] == ["neutral", "neutral"]
+
+
+def test_a_request_that_github_refuses_is_one_line(
+    publish: Callable[..., subprocess.CompletedProcess[str]], held: Repository
+) -> None:
+    packed_runs, held.artifact = held.artifact, None
+    held.add(MARK)
+    for request, status, remedy in (
+        (("GET", "pulls"), 502, "Run this job again."),
+        (("GET", "actions/artifacts/5/zip"), 404, "rights actions: read"),
+        (("POST", "check-runs"), 403, "checks: write"),
+        (("PATCH", "issues/comments/101"), 403, "pull-requests: write"),
+    ):
+        held.failing = {request: status}
+        held.artifact = packed_runs if "zip" in request[1] else None  # no other request needs a comparison
+        done = publish()
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+        assert done.stderr.startswith(" ".join(request))
+        assert f"{status}, Resource not accessible by integration. " in done.stderr
+        assert remedy in done.stderr
+    assert held.comments[101]["body"] == MARK
+
+
+def test_runs_that_are_no_longer_kept_have_a_line_of_their_own(
+    publish: Callable[..., subprocess.CompletedProcess[str]], held: Repository
+) -> None:
+    held.expired = True
+    assert publish().returncode == 0
+    assert "no longer kept" in held.checks[0]["output"]["summary"]
+
+
 def test_a_fork_that_is_gone_and_an_event_of_no_pull_request(
     publish: Callable[..., subprocess.CompletedProcess[str]], held: Repository, tmp_path: Path
 ) -> None:

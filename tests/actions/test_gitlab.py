@@ -1,0 +1,102 @@
+"""The commands for GitLab in docs/pull-requests.md, in a shell as its runner starts one, against a server of GitLab's interface."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from shutil import which
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.conftest import REPO
+from tests.made_up_runs import write_run
+
+MARK = "<!-- slotmark comment: slotmark -->"
+RATES = [1000.0, 1010.0, 990.0, 1005.0, 995.0, 1002.0]
+OURS, STRANGER = 5, 6
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Notes of one merge request: each is changed by its author alone."""
+
+    notes: ClassVar[dict[int, dict[str, Any]]] = {}
+
+    def _do(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "null")
+        self._send(*self._answer(urlsplit(self.path).path.removeprefix("/api/v4/"), body))
+
+    do_GET = do_POST = do_PUT = _do  # noqa: N815 - the library's names
+
+    def _answer(self, place: str, body: Any) -> tuple[int, Any]:
+        if self.headers.get("PRIVATE-TOKEN") != "the-token":
+            return 401, {}
+        if place == "user":
+            return 200, {"id": OURS}
+        found = re.fullmatch(r"projects/3/merge_requests/7/notes(?:/(\d+))?", place)
+        if found is None:
+            return 404, {}
+        if self.command == "GET":
+            return 200, [self.notes[number] for number in sorted(self.notes, reverse=True)]
+        number = int(found[1] or max(self.notes, default=0) + 1)
+        if self.notes.get(number, {"author": {"id": OURS}})["author"]["id"] != OURS:
+            return 403, {}
+        if not body["body"]:
+            return 400, {}
+        self.notes[number] = {"id": number, "author": {"id": OURS}, "body": body["body"]}
+        return 200, self.notes[number]
+
+    def _send(self, status: int, answer: Any) -> None:
+        content = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Prints nothing."""
+
+
+@pytest.mark.skipif(not (which("curl") and which("jq")), reason="the commands need curl and jq")
+def test_the_commands_write_one_note_and_leave_those_of_others(tmp_path: Path) -> None:
+    for name, factor in (("base", 1.0), ("head", 0.8)):
+        write_run(tmp_path / "runs" / name, "client", {"decode, sequential": [rate * factor for rate in RATES]})
+    (tmp_path / "ci.toml").write_text("[metrics]\n")
+    program = tmp_path / "bin" / "slotmark"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m slotmark "$@"\n')
+    program.chmod(0o755)
+    page = (REPO / "docs" / "pull-requests.md").read_text(encoding="utf-8")
+    section = page.partition("## GitLab\n")[2].partition("\n## ")[0]
+    commands = "\n".join(line[4:] for line in section.splitlines() if line.startswith("    "))
+    Handler.notes = {1: {"id": 1, "author": {"id": STRANGER}, "body": f"{MARK} of a stranger"}}
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    variables = {
+        **os.environ,
+        "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+        "CI_API_V4_URL": f"http://127.0.0.1:{server.server_port}/api/v4",
+        "CI_PROJECT_ID": "3",
+        "CI_MERGE_REQUEST_IID": "7",
+        "GITLAB_TOKEN": "the-token",
+    }
+    try:
+        for place, code, line in (("runs", 1, "# HOLD head: worse in"), ("elsewhere", 2, "# NEUTRAL: nothing was")):
+            (tmp_path / "runs").rename(tmp_path / place)
+            done = subprocess.run(
+                ["sh", "-e", "-c", commands], cwd=tmp_path, env=variables, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == code, done.stderr
+            stranger, ours = Handler.notes.values()
+            assert stranger["body"] == f"{MARK} of a stranger"
+            assert ours["body"].startswith(f"{MARK}\n\n{line}")
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -330,12 +330,16 @@ def test_a_series_with_few_runs_is_not_said_to_have_no_change(tmp_path: Path) ->
     for runs, searched in ((12, False), (13, True)):
         (tmp_path / str(runs)).mkdir()
         public = site_of(tmp_path / str(runs), [1 + 0.01 * (day % 3) for day in range(runs)], "s")
-        first = (public / "index.html").read_text(encoding="utf-8")
+        first = html.unescape((public / "index.html").read_text(encoding="utf-8"))
         (page,) = (public / "metrics").glob("x-imported-*.html")
         metric = page.read_text(encoding="utf-8")
         assert ("Nothing beyond the margin" in first) is ("None was found" in metric) is searched
         assert ("from the 13th run of a series on: 1 of 1 has fewer" in first) is not searched
         assert ("from the 13th run of a kind of machine on" in metric) is not searched
+        assert first.count("no change that matters") == (runs - 1 if searched else 0)
+        assert first.count("changes aren't looked for yet") == (0 if searched else runs - 1)
+        badge = (public / "badges" / "changes.svg").read_text(encoding="utf-8")
+        assert f"sure changes lately: {'0' if searched else 'too few runs'}<" in badge
 
 
 def test_runs_that_began_at_one_time_are_in_the_order_in_which_they_were_added(tmp_path: Path) -> None:

@@ -130,7 +130,9 @@ def pages(store: Store, decisions: Decisions, settings: Settings, progress: Prog
     yield "metrics/index.html", page("metrics.html", "../", metrics=found.pages)
     yield "changes.xml", feed(settings, [one for one in every if one[1].state == "sure"], found.newest_ns)
     states = [change for _, change in lately if change.state == "sure"]
-    yield "badges/changes.svg", badge("sure changes lately", str(len(states)), _worst(states))
+    looked_for = any(one.column.searched for one in tested)
+    value = str(len(states)) if looked_for else "too few runs"
+    yield "badges/changes.svg", badge("sure changes lately", value, _worst(states))
     for name, content in runs_of(found).items():
         yield f"data/{name}.js", content
     for one in version_pages(found.versions):
@@ -226,13 +228,14 @@ def _worst(changes: Sequence[FoundChange]) -> Verdict | None:
 
 
 class _Version(msgspec.Struct):
-    """A version of a work: the link to its page, when its first run was measured, how many runs there are, and how many changes that matter began with it, of each kind."""
+    """A version of a work: the link to its page, when its first run was measured, how many runs there are, and how many changes that matter began with it, of each kind; what there is in their place."""
 
     name: str
     link: str
     first_ns: int
     runs: int
     changes: list[tuple[Verdict, int, str]]
+    otherwise: str
 
 
 def _works(found: Gathered, changes: Sequence[tuple[Page, FoundChange]]) -> list[tuple[str, list[_Version], int]]:
@@ -242,6 +245,8 @@ def _works(found: Gathered, changes: Sequence[tuple[Page, FoundChange]]) -> list
         changed.setdefault(one.run, []).append(one)
     listed = []
     for one in found.versions:
+        tested = {metric.id for metric in one.metrics if metric.tested}
+        searched = any(column.searched for (metric, _), column in one.estimates.columns.items() if metric in tested)
         versions = []
         for order, (version, places) in enumerate(one.estimates.versions.items()):
             rows = [one.estimates.rows[place] for place in places]
@@ -251,8 +256,10 @@ def _works(found: Gathered, changes: Sequence[tuple[Page, FoundChange]]) -> list
                 else f"runs/{of_run(str(rows[-1]['run']))}"
             )
             counts = _counted(here for row in rows for here in changed.get(str(row["run"]), []))
+            unchanged = "no change that matters" if searched else "changes aren't looked for yet"
+            otherwise = unchanged if order else "the first"
             versions.append(
-                _Version(version or "no version", f"{link}.html", whole(rows[0], "at_ns"), len(rows), counts)
+                _Version(version or "no version", f"{link}.html", whole(rows[0], "at_ns"), len(rows), counts, otherwise)
             )
         newest = versions[::-1]
         listed.append((one.of, newest[:MOST_VERSIONS], max(0, len(newest) - MOST_VERSIONS)))

@@ -342,6 +342,19 @@ def test_a_series_with_few_runs_is_not_said_to_have_no_change(tmp_path: Path) ->
         assert f"sure changes lately: {'0' if searched else 'too few runs'}<" in badge
 
 
+def test_a_metric_that_got_worse_is_not_marked_by_a_later_spike(tmp_path: Path) -> None:
+    levels = [(1.2 if day >= 13 else 1) * (1 + 0.01 * (day % 3)) for day in range(27)]
+    public = site_of(tmp_path, [*levels, 0.9], "s")
+    for width in (1280, 400):
+        with opened_page(public / "index.html", public, width) as page:
+            assert "better" in page.locator("#changes").inner_text()
+            cell = page.locator("#searched td[data-label='changed']")
+            assert cell.inner_text() == "2026-01-14 ▼ worse"
+            box = cell.bounding_box()
+            assert box is not None
+            assert box["height"] < 60  # two lines at most: the day isn't broken into its digits
+
+
 def test_runs_that_began_at_one_time_are_in_the_order_in_which_they_were_added(tmp_path: Path) -> None:
     store = make_store(tmp_path / "store")
     for number in range(8):

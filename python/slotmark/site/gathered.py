@@ -88,6 +88,11 @@ class Page(msgspec.Struct, frozen=True):
         """All changes, in the order of time."""
         return sorted((one for series in self.series for one in series.changes), key=lambda one: one.at_ns)
 
+    @property
+    def changed(self) -> FoundChange | None:
+        """The newest change that is sure; where none is, the newest of all, and None without any."""
+        return max(reversed(self.changes), key=lambda one: (one.state == "sure", one.at_ns), default=None)
+
 
 class Versions(msgspec.Struct, frozen=True):
     """The versions of a target that did one work on one kind of machine.

@@ -33,6 +33,7 @@ KINDS = (
     "machine_loaded",
     "resumed",
     "round_left_out",
+    "run_left_out",
     "runs_differ",
     "unexplained",
     "unmatched",
@@ -132,6 +133,11 @@ def unplanned(names: Sequence[str]) -> Warning:
 def round_left_out(number: int, why: str) -> Warning:
     """A round of runs that took turns, of which not all are there and whole."""
     return Warning("round_left_out", f"Round {number} is not compared: {why}. The other rounds are.")
+
+
+def run_left_out(name: str, why: str) -> Warning:
+    """A run that is not what the others of its build are."""
+    return Warning("run_left_out", f"{name} is not counted: {why}. The other runs are.")
 
 
 def earlier_runs_left_out(folder: str, why: str) -> Warning:

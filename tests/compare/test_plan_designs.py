@@ -18,7 +18,7 @@ from slotmark.compare.spread_table import write_spread_table
 from slotmark.errors import ComparisonError
 from slotmark.metrics import register
 from slotmark.numbers import duration
-from slotmark.report import plan_document, release_plan_document
+from slotmark.report import plan_document, release_plan_document, spread_document
 from slotmark.report.document import Document
 from slotmark.report.renderers.markdown import markdown
 from slotmark.run import Run
@@ -128,6 +128,30 @@ def test_a_round_with_a_warning_that_spoils_is_left_out_with_its_pair_and_named(
     assert found.planned and without.planned
     assert (found.planned.repeated, without.planned.repeated) == (11, 10)
     with pytest.raises(ComparisonError, match="Round 3 is not compared"):
+        plan([[spoilt]])
+
+
+def test_runs_of_no_round_with_a_warning_that_spoils_are_left_out_of_plan_and_spread(rounds: list[Run]) -> None:
+    """As runs in which a node died, each made by a command of its own."""
+    died = Warning("broke_off", "It ended by itself after 3 s.", "node-1")
+    usual = [Run(run.path, msgspec.structs.replace(run.manifest, parameters={})) for run in builds(rounds)[0]]
+    spoilt = Run(usual[2].path, msgspec.structs.replace(usual[2].manifest, warnings=[died]))
+    some, without = [*usual[:2], spoilt, *usual[3:]], [*usual[:2], *usual[3:]]
+    counted = spread([some], "ours")
+    assert counted.table == spread([without], "ours").table
+    planned = plan([some])
+    assert planned.shown == plan([without]).shown
+    for told in (planned.warnings, counted.warnings):
+        assert [(one.kind, one.text) for one in told] == [
+            (
+                "run_left_out",
+                f"{spoilt.name} is not counted: node-1: It ended by itself after 3 s. The other runs are.",
+            )
+        ]
+    assert f"{spoilt.name} is not counted" in printed(spread_document(counted))
+    with pytest.raises(ComparisonError, match=r"^No build has two runs.* is not counted: node-1"):
+        spread([[usual[0], spoilt]], "ours")
+    with pytest.raises(ComparisonError, match=r"^None of these runs can be planned with: .* is not counted: node-1"):
         plan([[spoilt]])
 
 

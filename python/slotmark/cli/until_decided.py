@@ -69,7 +69,8 @@ def decided_by_rounds(
     seed: int,
 ) -> "Comparison":
     """Makes rounds, and returns the last look at them. SlotmarkError where something was asked for that makes no sense."""
-    from slotmark.compare.looks import checking, in_words, look, rounds_needed, spoilt
+    from slotmark.compare.looks import checking, in_words, look, rounds_needed
+    from slotmark.compare.paired_runs import spoilt
     from slotmark.measure.by_command import words_of
     from slotmark.measure.commands import Look, Request, make_rounds
     from slotmark.metrics import parse_filters

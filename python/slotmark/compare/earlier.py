@@ -133,10 +133,11 @@ def earlier_runs(
     try:
         table = spread(groups, f"earlier runs in {earlier.name}", filters=filters).table
     except ComparisonError as error:
-        why = str(error).removeprefix("spread: ")
         if earlier.asked:
-            raise ComparisonError(f"{earlier.name}: {why}") from error
-        return None, [warnings.earlier_runs_left_out(earlier.name, f"all of them ({why.removesuffix('.')})")]
+            raise ComparisonError(
+                f"{earlier.name}: nothing shows how much runs of one build differ. {error}"
+            ) from error
+        return None, [warnings.earlier_runs_left_out(earlier.name, f"all of them. {str(error).removesuffix('.')}")]
     return table, [warnings.earlier_runs_left_out(earlier.name, reasons)] if reasons else []
 
 

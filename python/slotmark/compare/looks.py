@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from slotmark.compare.compare import Progress, compare
-from slotmark.compare.paired_runs import spoiling
 from slotmark.compare.policy import Policy
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.decision import Cause, Decision
@@ -114,10 +113,3 @@ def checking(bench_policy: Callable[[str], object]) -> Callable[[Sequence[Sequen
 def decides_by_rounds(bench: str) -> bool:
     """Returns whether a bench has metrics that are compared by means of runs: only of these a run is a unit."""
     return any(traits_of(metric.estimator).means_of_runs for metric in catalogue(bench).metrics if metric.tested)
-
-
-def spoilt(run: Run) -> str:
-    """Returns why a run can't be compared with others of its session, in words; empty where it can."""
-    return "; ".join(
-        f"{one.subject + ': ' if one.subject else ''}{one.text.removesuffix('.')}" for one in spoiling(run)
-    )

@@ -65,11 +65,18 @@ def pairs_of(builds: Sequence[Sequence[Run]], analyses: Sequence[Sequence[Analys
     return Pairs("paired seeds", [list(range(len(analyses[0]))), *orders]) if len(orders) == len(found) else None
 
 
-def without_spoilt_rounds(runs: Sequence[Run]) -> tuple[list[Run], list[Warning]]:
-    """The runs of no round and those of rounds that aren't spoilt, and a warning for each that is."""
-    spoilt = {run.place: why for run in runs if run.manifest.round and (why := _spoilt([run]))}
-    remarks = [warnings.round_left_out(run.manifest.round, spoilt[run.place]) for run in runs if run.place in spoilt]
-    return [run for run in runs if run.place not in spoilt], remarks
+def without_spoilt(runs: Sequence[Run]) -> tuple[list[Run], list[Warning]]:
+    """The runs that aren't spoilt, and a warning for each that is, or for its round."""
+    whole: list[Run] = []
+    remarks: list[Warning] = []
+    for run in runs:
+        if number := run.manifest.round if spoiling(run) else 0:
+            remarks.append(warnings.round_left_out(number, _spoilt([run])))
+        elif why := spoilt(run):
+            remarks.append(warnings.run_left_out(run.name, why))
+        else:
+            whole.append(run)
+    return whole, remarks
 
 
 def pairing(baseline: Side, candidate: Side, ours: Sequence[Analysis], theirs: Sequence[Analysis]) -> Pairing | None:
@@ -146,14 +153,14 @@ def whole_rounds(groups: Sequence[Sequence[Run]]) -> tuple[list[list[Run]], list
         of_sides = [sides[number] for number in shared.sides]
         for number in shared.sides:
             _refuse_one_round_twice(groups[number], shared.turns)
-        spoilt = {turn: why for turn in shared.turns if (why := _spoilt([side.get(turn) for side in of_sides]))}
-        kept = [turn for turn in shared.turns if turn not in spoilt]
+        broken = {turn: why for turn in shared.turns if (why := _spoilt([side.get(turn) for side in of_sides]))}
+        kept = [turn for turn in shared.turns if turn not in broken]
         if len(kept) < LEAST:
             raise ComparisonError(
-                f"{len(kept)} of {len(shared.turns)} rounds can be compared ({'; '.join(spoilt.values())}), and fewer than {LEAST} don't show how much "
+                f"{len(kept)} of {len(shared.turns)} rounds can be compared ({'; '.join(broken.values())}), and fewer than {LEAST} don't show how much "
                 "they vary. Measure more rounds, or compare the two runs of one round alone."
             )
-        left_out |= spoilt | dict.fromkeys(_absent(shared.turns), "no side has a run of it")
+        left_out |= broken | dict.fromkeys(_absent(shared.turns), "no side has a run of it")
         for number in shared.sides:
             whole[number] += kept
     remarks = [warnings.round_left_out(number, why) for (_, number), why in sorted(left_out.items())]
@@ -220,11 +227,20 @@ def _spoilt(runs: Sequence[Run | None]) -> str:
         return f"round {there[0].manifest.round} is there on one side only ({there[0].path.name})"
     for run in there:
         for warning in spoiling(run):
-            return f"round {run.manifest.round}: {run.place.name}: {warning.subject + ': ' if warning.subject else ''}{warning.text.removesuffix('.')}"
+            return f"round {run.manifest.round}: {run.place.name}: {_in_words(warning)}"
     return ""
+
+
+def spoilt(run: Run) -> str:
+    """Returns why a run can't be compared with others of its session or build, in words; empty where it can."""
+    return "; ".join(map(_in_words, spoiling(run)))
 
 
 def spoiling(run: Run) -> list[Warning]:
     """Returns the warnings about a run by which it isn't what the others of its session are."""
     kinds = catalogue(run.manifest.bench).spoiling
     return [one for one in run.manifest.warnings if one.kind in kinds]
+
+
+def _in_words(warning: Warning) -> str:
+    return f"{warning.subject + ': ' if warning.subject else ''}{warning.text.removesuffix('.')}"

@@ -11,7 +11,7 @@ from slotmark.compare.earlier import Source, prior_of
 from slotmark.compare.estimators.means import variations_of
 from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned, units_for
 from slotmark.compare.mixed import chance, differs_by_place, mixed_rounds, who_ran
-from slotmark.compare.paired_runs import pairs_of, without_spoilt_rounds
+from slotmark.compare.paired_runs import pairs_of, without_spoilt
 from slotmark.compare.policy import Policy
 from slotmark.compare.result import Side
 from slotmark.compare.results.plan import Effort, Plan, Shown, Unknown, Wanted
@@ -65,7 +65,7 @@ def plan(
     rounds, left_out = mixed_rounds(shared) if shared else ([], [])
     apart: list[list[Run]] = []
     for group in groups:
-        whole, spoilt = without_spoilt_rounds([run for run in group if not run.manifest.mixed])
+        whole, spoilt = without_spoilt([run for run in group if not run.manifest.mixed])
         apart += [whole] if whole else []
         left_out += spoilt
     of_mixed = chosen.applied([*entries.metrics, *entries.mixed.metric]) if entries.mixed else []
@@ -73,7 +73,7 @@ def plan(
     _refuse_unknown(wanted, [*metrics, *(one for one in of_mixed if one not in metrics and one.tested)])
     kept = [*apart, *([rounds] if rounds else [])]
     if not kept:
-        raise ComparisonError(f"None of these rounds can be planned with: {left_out[0].text} Measure more rounds.")
+        raise ComparisonError(f"None of these runs can be planned with: {left_out[0].text} Measure more.")
     with ExitStack() as stack:
         analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in kept]
         pairs = pairs_of(apart, analyses[: len(apart)])

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 import numpy as np
 
 from slotmark.compare.estimators.means import runs_by_part
+from slotmark.compare.paired_runs import without_spoilt
 from slotmark.compare.results.spread import CONFIDENCE, Measured
 from slotmark.compare.sides import builds, name_sides, refuse_unlike_runs
 from slotmark.compare.spread_table import MetricSpread, SpreadTable, TableRun
@@ -22,7 +23,8 @@ def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filt
     """Returns how much the means of runs of one build differ, pooled over builds, which may differ.
 
     Args:
-        groups: The runs of each build; at least one has two. Runs of one group that are of other versions or commits are other builds.
+        groups: The runs of each build; at least one has two. Runs of one group that are of other versions or commits are other builds. Runs that aren't like the
+            others of their build, as one in which a node died, are left out with a warning.
         name: What to call the table: the cluster or the machine.
         filters: What of each run is analysed; None for what each run's own profile says.
 
@@ -30,10 +32,13 @@ def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filt
         ComparisonError: No build has two runs, the runs did different work or are one run, or none of their metrics is compared by means of runs.
         RunError: A run is damaged.
     """
-    of_targets, groups = groups, [of_build for group in groups for of_build in builds(group)]
+    looked = [without_spoilt(group) for group in groups]
+    left_out = [one for _, of_group in looked for one in of_group]
+    of_targets, groups = groups, [of_build for whole, _ in looked for of_build in builds(whole)]
     if not any(len(group) > 1 for group in groups):
+        reasons = "".join(f" {one.text.removesuffix(' The other runs are.')}" for one in left_out)
         raise ComparisonError(
-            "spread: no build has two runs, so nothing shows how much runs differ. Name A1,A2 for two runs of one build."
+            f"No build has two runs, so nothing shows how much runs differ.{reasons} Name A1,A2 for two runs of one build."
         )
     refuse_unlike_runs(of_targets, simulated_twins=False)
     sides = name_sides(groups)
@@ -42,7 +47,7 @@ def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filt
     metrics = [one for one in entries.metrics if traits_of(one.estimator).means_of_runs and one.tested]
     if not metrics:
         instead = f" `{entries.noise.measure}` shows what a machine can't find." if entries.noise else ""
-        raise ComparisonError(f"spread: metrics of bench '{manifest.bench}' aren't compared by means of runs.{instead}")
+        raise ComparisonError(f"Metrics of bench '{manifest.bench}' aren't compared by means of runs.{instead}")
     found: list[MetricSpread] = []
     same: list[str] = []
     with ExitStack() as stack:
@@ -57,9 +62,7 @@ def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filt
                 elif not part:
                     same.append(metric.id)
     if not found:
-        raise ComparisonError(
-            "spread: these runs have no metric in which two runs of one build differ. Name other runs."
-        )
+        raise ComparisonError("These runs have no metric in which two runs of one build differ. Name other runs.")
     counts = [len(group) for group in groups if len(group) > 1]
     runs = f"{sum(counts)} runs of {len(counts)} build{'s' if len(counts) > 1 else ''}"
     table = SpreadTable(
@@ -73,7 +76,7 @@ def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filt
         run=[TableRun(id=one.id, build=side.name, digest=one.content) for side in sides for one in side.manifests],
         metric=found,
     )
-    return Measured(table, sides)
+    return Measured(table, sides, left_out)
 
 
 def entry_of(metric: Metric, part: str, variation: Spread) -> MetricSpread:

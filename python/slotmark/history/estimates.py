@@ -5,7 +5,7 @@ import numpy as np
 
 from slotmark.cleaning import one_name
 from slotmark.compare.ends import ended_with
-from slotmark.compare.looks import spoilt
+from slotmark.compare.paired_runs import spoilt
 from slotmark.compare.side_units import is_recorded, side_of_runs
 from slotmark.compare.traits import traits_of
 from slotmark.metrics import AllSamples, Analysis, LongSamples, Metric, catalogue

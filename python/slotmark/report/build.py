@@ -237,6 +237,7 @@ def spread_document(found: Measured) -> Document:
     table = found.table
     sections = [
         Section("Spread", spread_tables(found), brief=True),
+        *([Section("Warnings", [Warnings(found.warnings)], brief=True)] if found.warnings else []),
         Section("Manifest", manifests(found.sides)),
     ]
     title = title_with_origin(

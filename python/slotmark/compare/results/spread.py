@@ -4,6 +4,7 @@ import msgspec
 
 from slotmark.compare.result import Side
 from slotmark.compare.spread_table import SpreadTable
+from slotmark.warnings import Warning
 
 CONFIDENCE = 0.95
 """Confidence of the intervals of a table."""
@@ -15,7 +16,9 @@ class Measured(msgspec.Struct, frozen=True):
     Attributes:
         table: What is kept.
         sides: The builds with their runs.
+        warnings: Warnings about runs that aren't counted.
     """
 
     table: SpreadTable
     sides: list[Side]
+    warnings: list[Warning]

@@ -169,7 +169,20 @@ def test_a_report_is_written_and_a_gate_decides_whoever_reads(runs: list[Run], t
 
 def test_what_no_block_passes_is_told(runs: list[Run]) -> None:
     comparison = compare(runs, filters=[Filter("BMinimumAdoptions", 50)])
-    assert "no_blocks" in [warning.kind for warning in comparison.baseline.warnings]
+    (told,) = (one for one in comparison.baseline.warnings if one.kind == "no_blocks")
+    assert "none pass BMinimumAdoptions 50 (BMinimumAdoptions 50 rejects 119)" in told.text
+
+
+def test_a_run_without_an_analysed_block_is_told_by_the_command_that_makes_it(tmp_path: Path) -> None:
+    """Settings that make blocks smaller, beside a profile whose filters take full blocks alone."""
+    settings = ("--set", "workload.block_size=20kB", "--set", "epoch_slots=50", "--slots", "200")
+    for where in (("--direct", "-o", "run"), ("-o", "logs")):
+        made = slotmark("simulate", "value-only-10.5", *settings, *where, cwd=tmp_path)
+        assert made.returncode == 0
+        assert ("BFullnessGEq 0.9 rejects" in made.stderr) == ("run" in where), made.stderr
+    told = slotmark("ingest", "logs", "-o", "ingested", cwd=tmp_path)
+    assert "BFullnessGEq 0.9 rejects" in told.stderr
+    assert "or --filter none" in told.stderr
 
 
 def test_runs_of_other_work_are_refused(tmp_path: Path) -> None:

@@ -60,9 +60,11 @@ def _megabytes(step: "Callable[[int, int, str], None]") -> "Callable[[int, int],
 
 def remark_ingested(run: "Run", ingested: "Ingested") -> None:
     """Prints the outcome of the logs of a run, and its warnings."""
+    from slotmark.benches.cluster.finishing import without_blocks
+
     kept = sum(host.kept for host in ingested.hosts)
     talk.remark(
         f"{run.place}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {kept:,} of interest, {ingested.rejected:,} unreadable, "
         f"{megabytes(ingested.bytes)}"
     )
-    talk.warnings(run.manifest.warnings)
+    talk.warnings([*run.manifest.warnings, *without_blocks(run)])

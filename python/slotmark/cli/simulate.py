@@ -121,13 +121,19 @@ def _print_profiles(*, as_json: bool) -> None:
 
 
 def remark_made(made: "Sequence[tuple[Place, RunFacts]]") -> None:
-    """Prints a line about each run directory or, where no logs were written, run folder."""
+    """Prints a line about each run directory or, where no logs were written, run folder; and whether none of the first one's blocks is analysed."""
+    from slotmark.benches.cluster.finishing import without_blocks
+    from slotmark.run import open_run
+
     for folder, facts in made:
         size = f"lines, {megabytes(facts.bytes)}" if facts.bytes else "lines that were never written"
         talk.remark(
             f"{folder}: {facts.hosts:,} hosts, {facts.slots:,} slots, {facts.blocks_forged:,} blocks of which "
             f"{facts.blocks_chained:,} on the chain, {facts.lines:,} {size}"
         )
+    folder, facts = made[0]
+    if not facts.bytes:  # seeds of one profile differ little
+        talk.warnings(without_blocks(open_run(folder)))
 
 
 def _print_validations(names: Sequence[str], changes: Sequence[str], seed: int) -> None:

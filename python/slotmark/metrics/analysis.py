@@ -273,10 +273,12 @@ class Analysis:
         rows = sorted(self.select(self.catalogue.facts, "its facts").to_pylist(), key=lambda row: row["place"])
         return [(row["name"], _fact(row)) for row in rows]
 
-    def warnings(self) -> list[Warning]:
-        """Returns the warnings on what was analysed."""
+    def warnings(self, *kinds: str) -> list[Warning]:
+        """Returns the warnings on what was analysed: of these kinds, or of all where none is named."""
         found = []
         for one in self.catalogue.warnings:
+            if kinds and one.kind not in kinds:
+                continue
             rows = self.select(one.sql, f"the warning '{one.kind}'").to_pylist() if one.sql else []
             found += [one.seen(row) for row in rows[:1]]
         return found

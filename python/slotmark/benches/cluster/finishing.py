@@ -13,7 +13,8 @@ from slotmark.benches.cluster.ingested import Host, Ingested
 from slotmark.benches.cluster.metadata import UNKNOWN, Genesis, Metadata
 from slotmark.benches.cluster.refusals import moment
 from slotmark.benches.cluster.requests import CLOCK_LIMIT_MS
-from slotmark.errors import ArgumentError
+from slotmark.errors import ArgumentError, SlotmarkError
+from slotmark.metrics.analysis import Analysis
 from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.filters import Filter, parse_filters
 from slotmark.numbers import plain
@@ -129,6 +130,15 @@ def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
             [*cluster.noted, *_of_tracing(writer.tables_folder, cluster, ingested), *of_clocks],
         )
     )
+
+
+def without_blocks(run: Run) -> list[Warning]:
+    """Returns the warning about a run none of whose blocks passes the filters of its profile."""
+    try:
+        with Analysis(run) as found:
+            return found.warnings("no_blocks")
+    except SlotmarkError:
+        return []  # the run is made, and what can't be read of it is an error of the command that reads it
 
 
 def _corrected(ingested: Ingested, clocks: pa.Table) -> Ingested:

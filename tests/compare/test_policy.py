@@ -138,6 +138,18 @@ def test_an_accepted_regression_ends(run: Callable[..., Run], accepted: Accepted
         assert "but for what is accepted" in comparison.decision.line
 
 
+def test_the_line_has_the_margin_beside_what_is_accepted(run: Callable[..., Run]) -> None:
+    """The table's margin is that of the metric, 2 %, however much more is accepted."""
+    accepted = Accepted(metric="blocks_per_s", reason="known", until="1.1", up_to=0.05)
+    held = compare([run("base"), run("slow", 0.9)], policy=Policy(accepted=[accepted]))
+    assert "% (accepted up to 5 %, margin 2 %)" in line(held)
+    smaller = Policy(accepted=[msgspec.structs.replace(accepted, up_to=0.01)])
+    assert "% (margin 2 %)" in line(compare([run("base"), run("slow", 0.9)], policy=smaller))
+    open_ = compare([run("base"), run("unsure", 0.96, noise=0.01)], policy=Policy(accepted=[accepted]))
+    assert open_.decision
+    assert "more than what is accepted (accepted up to 5 %, margin 2 %)" in open_.decision.causes[0].reason
+
+
 @pytest.mark.parametrize("version", ["", "unknown", "rc"])
 def test_what_has_no_version_or_date_is_not_accepted(run: Callable[..., Run], version: str) -> None:
     manifest: Manifest = run("base").manifest

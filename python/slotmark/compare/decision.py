@@ -184,12 +184,10 @@ def _of_row(
         return None
     margin = max(difference.margin, accepted.up_to or 0.0) if accepted else difference.margin
     conditional = _conditional(difference)
-    harm = _harm(row.metric, difference.ratio)
     single = _is_of_single_runs(row, difference)
     may = policy.conditional or (Conditional.INCONCLUSIVE if single else Conditional.HOLD)
     counts = not conditional or may != Conditional.INCONCLUSIVE
-    limit = _limit(row.metric, difference, margin)
-    is_worse = difference.verdict == Verdict.WORSE and (harm is None or harm.estimate > limit)
+    is_worse = _is_worse(row.metric, difference, margin)
     if is_worse and counts:
         reason = _by_how_much(row.metric, difference, margin)
         return _cause(row.metric, row.part, row.quantity, name, "hold", reason)
@@ -327,7 +325,21 @@ def _by_how_much(metric: Metric, difference: Difference, margin: float) -> str:
         changed = signed_quantity(difference.delta.estimate, metric.unit)
         return f"{changed} (margin {quantity(difference.margin_absolute, metric.unit)})"
     change = percent_change(difference.ratio.estimate) if difference.ratio else "?"
-    return f"{change} % (margin {percent(margin)})"
+    return f"{change} % ({_margin(difference, margin)})"
+
+
+def _margin(difference: Difference, margin: float) -> str:
+    """The margin in words, or the larger share that is accepted beside it."""
+    if margin > difference.margin:
+        return f"accepted up to {percent(margin)}, margin {percent(difference.margin)}"
+    return f"margin {percent(margin)}"
+
+
+def _is_worse(metric: Metric, difference: Difference, margin: float) -> bool:
+    """Returns whether the candidate is worse, and by more than what is accepted."""
+    harm = _harm(metric, difference.ratio)
+    beyond = harm is None or harm.estimate > _limit(metric, difference, margin)
+    return difference.verdict == Verdict.WORSE and beyond
 
 
 def _not_worse(metric: Metric, difference: Difference, margin: float) -> bool:
@@ -342,14 +354,17 @@ def _not_worse(metric: Metric, difference: Difference, margin: float) -> bool:
 
 def _why_open(metric: Metric, difference: Difference, margin: float) -> str:
     bounds = _harm(metric, difference.bounds)
-    if difference.verdict == Verdict.WORSE:
+    if _is_worse(metric, difference, margin):
         return "worse in these runs; too few runs for a verdict on the build"
     if bounds is None or difference.p_adjusted is None:
         return difference.reason
     worst = percent_change(bounds.high if metric.better == "lower" else 1 / bounds.high)
-    return (
-        f"may be worse by more than the margin of {percent(margin)}: up to {worst} % by the {percent(BOUNDS)} interval"
+    beyond = (
+        f"what is accepted ({_margin(difference, margin)})"
+        if margin > difference.margin
+        else f"the margin of {percent(margin)}"
     )
+    return f"may be worse by more than {beyond}: up to {worst} % by the {percent(BOUNDS)} interval"
 
 
 def _needed(found: Comparison, metric: Metric, difference: Difference, margin: float) -> Needed | None:

@@ -100,6 +100,22 @@ def test_where_several_candidates_are_worse_the_line_says_which_in_what(run: Cal
     )
 
 
+def test_where_several_candidates_have_no_verdict_the_line_says_which_on_what(tmp_path: Path) -> None:
+    def written(name: str, *noisy: str) -> Run:
+        wide = [rate * (1 + 0.02 * ((7 * place) % 5 - 2)) for place, rate in enumerate(RATES)]
+        rates = {part: wide if part in noisy else RATES for part in (SETTING, "decode, parallel")}
+        return write_run(tmp_path / name, "client", rates)
+
+    base, first, second = written("base"), written("first", SETTING), written("second", "decode, parallel")
+    assert (
+        "RUN AGAIN first and second: first has no verdict on Blocks per second, decode, sequential; "
+        "second has no verdict on Blocks per second, decode, parallel; needs"
+    ) in line(compare([base, first, second]))
+    assert "RUN AGAIN first and third: no verdict on Blocks per second, decode, sequential; needs" in line(
+        compare([base, first, written("third", SETTING)])
+    )
+
+
 def test_a_policy_changes_ranks_margins_and_directions(run: Callable[..., Run]) -> None:
     sides = [run("base"), run("slow", 0.9)]
     wider = Policy(margins={"blocks_per_s": 0.2})

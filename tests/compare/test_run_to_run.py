@@ -1,6 +1,7 @@
 """The spread of runs of one build: measured, kept as a table, and used as what is known before; tables that aren't of these runs."""
 
 import contextlib
+import re
 import shutil
 from pathlib import Path
 
@@ -97,6 +98,8 @@ def test_one_run_a_side_neither_holds_nor_ships_and_says_at_which_spread_it_woul
     # log(1.48) = 0.392 is z = 2.58 times the square root of 2 s^2, so s is 10.8 %, with the share of the error rate that four decisive metrics have.
     assert "%: chance only if they vary by more than 11 %" in line
     assert "needs about 2 more runs per side" in line
+    both = decided(compare([*sides, runs(tmp_path, "dddd", 1, spread=0.0, worse=0.2)]))[1]
+    assert re.search(r"differ: bb: Metric 0 \+4.*; and 1 more; dddd: Metric 0 \+[12].*; and 1 more; needs", both)
     answer, line = decided(compare([sides[0], runs(tmp_path, "ccc", 1, spread=0.0)]))
     assert answer == "run again"
     assert "not worse if they vary by less than 0." in line

@@ -473,28 +473,48 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
         )
     warnings = [cause for cause in causes if not cause.metric]
     warned = [f"warnings: {listed(list(dict.fromkeys(warning.name for warning in warnings)))}"] if warnings else []
+    several = len({cause.candidate for cause in causes}) > 1
     if answer == "hold":
-        worse: dict[str, list[str]] = {}
-        for cause in causes:
-            if cause.answer == "hold":
-                worse.setdefault(cause.candidate, []).append(f"{cause.title} {cause.reason}")
-        several = len(worse) > 1
-        holds = [f"{f'{name} is ' if several else ''}worse in {listed(few(of, NAMED))}" for name, of in worse.items()]
+        worse = [cause for cause in causes if cause.answer == "hold"]
+        holds = [
+            f"{f'{name} is ' if name else ''}worse in {listed(few([f'{cause.title} {cause.reason}' for cause in of], NAMED))}"
+            for name, of in _by_candidate(worse, several).items()
+        ]
         return "; ".join([*holds, *warned])
     unclear = [cause for cause in causes if cause.metric and not cause.conditional]
     alone = [cause for cause in causes if cause.tips_at is not None]
     more = _more(causes)
     parts = []
     if alone:
-        tips = [f"{cause.title} {cause.reason.replace(_RUNS, 'they')}" for cause in alone]
-        more_tips = f"; and {len(tips) - NAMED} more" if len(tips) > NAMED else ""
-        parts.append(f"one run per side doesn't show how much {_RUNS} differ: {'; '.join(tips[:NAMED])}{more_tips}")
+        tips = "; ".join(
+            f"{f'{name}: ' if name else ''}{_tips(of)}" for name, of in _by_candidate(alone, several).items()
+        )
+        parts.append(f"one run per side doesn't show how much {_RUNS} differ: {tips}")
     if unclear:
-        names = list(dict.fromkeys(cause.title for cause in unclear))
-        parts.append(f"no verdict on {listed(few(names, NAMED))}")
+        open_ = {
+            name: listed(few(list(dict.fromkeys(cause.title for cause in of)), NAMED))
+            for name, of in _by_candidate(unclear, several).items()
+        }
+        if len(set(open_.values())) == 1 and {*open_} >= {cause.candidate for cause in causes}:
+            open_ = {"": next(iter(open_.values()))}
+        parts += [f"{f'{name} has ' if name else ''}no verdict on {names}" for name, names in open_.items()]
     elif not warnings and not alone:
         parts.append("not worse here, but these are too few runs for a verdict on the build")
     return "; ".join([*parts, *warned, *([more] if more else [])])
+
+
+def _by_candidate(causes: Sequence[Cause], several: bool) -> dict[str, list[Cause]]:
+    """The causes of each candidate by its name, which is empty where the line is about one candidate."""
+    found: dict[str, list[Cause]] = {}
+    for cause in causes:
+        found.setdefault(cause.candidate if several else "", []).append(cause)
+    return found
+
+
+def _tips(causes: Sequence[Cause]) -> str:
+    """The spread at which each metric of one candidate tips, in words."""
+    tips = [f"{cause.title} {cause.reason.replace(_RUNS, 'they')}" for cause in causes]
+    return "; ".join([*tips[:NAMED], *([f"and {len(tips) - NAMED} more"] if len(tips) > NAMED else [])])
 
 
 def _more(causes: Sequence[Cause]) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from slotmark.errors import ArgumentError, RunError
 from slotmark.metrics import Analysis, Metric, Samples, catalogue, parse_filters, register, samples
+from slotmark.metrics.database import Database
 from slotmark.metrics.samples import keys_of, samples_of
 from slotmark.run import Run, RunWriter
 from tests.made_up_runs import write_run
@@ -224,6 +225,31 @@ def test_sql_reaches_nothing_but_the_run(run: Run, tmp_path: Path) -> None:
             with pytest.raises(RunError, match="can't compute a query"):
                 analysis.query(sql)
     assert not victim.exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "remedy"),
+    [
+        (
+            duckdb.InternalException("INTERNAL Error: Index 3 is out of bounds"),
+            "Give the command again, and report this",
+        ),
+        (
+            duckdb.FatalException("FATAL Error: the database has been invalidated"),
+            "Give the command again, and report this",
+        ),
+        (duckdb.BinderException("Binder Error: no column x"), "Make the run again"),
+    ],
+)
+def test_a_fault_of_the_database_is_none_of_the_run(
+    run: Run, monkeypatch: pytest.MonkeyPatch, fault: duckdb.Error, remedy: str
+) -> None:
+    def fails(*_: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(Database, "make", fails)
+    with Analysis(run) as analysis, pytest.raises(RunError, match=remedy):
+        analysis.relation(next(iter(analysis.catalogue.relations)))
 
 
 def test_a_path_is_no_pattern(tmp_path: Path) -> None:

@@ -49,6 +49,10 @@ _LIMIT_EXCEEDED = "Out of Memory Error"
 """Beginning of DuckDB's error message where a statement can't do with the database's own memory limit."""
 
 
+_FAULTS = ("INTERNAL Error", "FATAL Error")
+"""Beginnings of DuckDB's error messages for faults of its own."""
+
+
 class Meeting(msgspec.Struct, frozen=True):
     """Keys of a run that meet the condition of a part, per replicate.
 
@@ -411,7 +415,13 @@ class Analysis:
                 f"{self.run.place}: can't compute {what} in {MEMORY_LIMIT} of memory and a temporary folder ({reason}). "
                 "Ingest shorter logs, and report this: the length of a run should make no difference."
             )
-        return RunError(f"{self.run.place}: can't compute {what} ({reason}). Make the run again with this slotmark.")
+        faulty = reason.startswith(_FAULTS)
+        remedy = (
+            "Give the command again, and report this: the fault is not the run's."
+            if faulty
+            else "Make the run again with this slotmark."
+        )
+        return RunError(f"{self.run.place}: can't compute {what} ({reason}). {remedy}")
 
 
 def _says(error: OSError, number: int) -> bool:

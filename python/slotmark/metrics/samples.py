@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from slotmark.errors import RunError
+from slotmark.errors import RunError, did_you_mean
 from slotmark.metrics.catalogue import Metric
 from slotmark.metrics.entries import KeyColumn
 
@@ -90,7 +90,12 @@ class Samples(msgspec.Struct, frozen=True, dict=True):
         return sorted(self._spans)
 
     def within(self, part: str) -> pa.Table:
-        """The rows of one part, in key order: the grain columns and ``value``."""
+        """The rows of one part, in key order: the grain columns and ``value``. Where there are no samples, none; RunError where only other parts have any."""
+        if part not in self._spans and self._spans:
+            there = ", ".join(repr(one) for one in self.parts)
+            raise RunError(
+                f"{self.run}: '{self.metric.id}' has no part {part!r}.{did_you_mean(part, self.parts)} It has: {there}."
+            )
         first, count = self._spans.get(part, (0, 0))
         return self.table.slice(first, count).drop_columns(["part"])
 

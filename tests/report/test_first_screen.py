@@ -16,6 +16,7 @@ from slotmark.report.document import Facts, Forest, Mark, Paragraph
 from slotmark.report.renderers.html import html
 from slotmark.report.renderers.markdown import markdown, short_markdown
 from slotmark.report.renderers.pdf import pdf
+from slotmark.report.renderers.terminal import short_text
 from slotmark.report.sections.decision import forest
 from slotmark.verdict import Verdict
 from slotmark.versions import slotmark_version
@@ -82,7 +83,7 @@ def test_places_on_the_axis_follow_the_values() -> None:
     mark = Mark(
         name="m", rank="decisive", verdict=Verdict.WORSE, text="", span="", ends=(0.05, 0.01, 0.5), margin=(-0.02, 0.02)
     )
-    forest = Forest([mark], 0.1, "", "")
+    forest = Forest([mark], 0.1, "")
     assert [forest.place(value) for value in (-0.1, 0.0, 0.05, 0.1, 0.5, -9.0)] == [0.0, 0.5, 0.75, 1.0, 1.0, 0.0]
 
 
@@ -112,6 +113,20 @@ def test_the_first_25_lines_of_a_terminal_hold_all_of_it(comparison: Comparison,
     assert re.search(r"  ▼ +·+\|·+ +▼ -33", drawn[0])
 
 
+def test_text_without_colours_explains_what_is_in_it(comparison: Comparison) -> None:
+    """There is no bold and no shade in it: the margin is dots, in a terminal with colours too."""
+    document = comparison_document(comparison)
+    first = sum(mark.rank == "decisive" for mark in first_blocks(comparison)[0].marks)
+    for colours, decisive in ((None, f"Decisive: the first {first}."), ("standard", "Bold: decisive.")):
+        console = Console(
+            width=100, record=True, color_system=colours, force_terminal=bool(colours), file=io.StringIO(), _environ={}
+        )
+        print_document(document, console)
+        assert f"interval. {decisive} Dots: the margin." in " ".join(console.export_text().split())
+    short = short_text(document)
+    assert ("Bold" in short, "haded" in short) == (False, False)
+
+
 def test_only_what_has_an_axis_explains_one(comparison: Comparison) -> None:
     document = comparison_document(comparison)
 
@@ -120,9 +135,9 @@ def test_only_what_has_an_axis_explains_one(comparison: Comparison) -> None:
         print_document(document, console)
         return " ".join(console.export_text().split())
 
-    about = first_blocks(comparison)[0].drawn
-    assert about == "Shaded: the margin. Values beyond the axis are drawn at its end."
-    assert [about in text for text in (printed(100), html(document))] == [True, True]
+    about = "the margin. Values beyond the axis are drawn at its end."
+    assert f"Dots: {about}" in printed(100)
+    assert f"Bold: decisive. Shaded: {about}" in html(document)
     assert [
         word in text
         for text in (printed(36), markdown(document), short_markdown(document))

@@ -46,7 +46,7 @@ def large(text: str, count: int) -> Document:
         limit="2 %",
     )
     blocks: list[Block] = [
-        Forest([mark] * count, 0.1, text, text),
+        Forest([mark] * count, 0.1, text),
         Facts("", [(text, text)] * count),
         Warnings([Warning("odd", text, text)] * count),
         Table(text, [Column(text, "left"), Column("b")], [[Cell(text), Cell("1")]] * count, [text] * 3),

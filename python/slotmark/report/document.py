@@ -142,14 +142,33 @@ class Forest(msgspec.Struct, frozen=True, tag=True):
     Attributes:
         marks: One per line.
         reach: Where the axis ends on both sides of no difference, as a fraction.
-        note: How to read its lines.
-        drawn: How to read the axis, where one is drawn.
+        note: What its lines are.
+        left: How many rows are in the tables alone.
+        beyond: Whether a value lies beyond the axis.
     """
 
     marks: list[Mark]
     reach: float
     note: str
-    drawn: str
+    left: int = 0
+    beyond: bool = False
+
+    def how_to_read(self, *, margin: str = "", bold: bool = True) -> str:
+        """Returns the words below it.
+
+        Args:
+            margin: The look of the margin on the axis, as ``Shaded``; empty where no axis is drawn.
+            bold: Whether names of decisive metrics are bold.
+        """
+        decisive = sum(mark.rank == "decisive" for mark in self.marks)
+        words = [
+            self.note,
+            "Bold: decisive." if bold else f"Decisive: the first {decisive}." if decisive else "Decisive: none.",
+            f"{self.left} more in the tables." if self.left else "",
+            f"{margin}: the margin." if margin else "",
+            "Values beyond the axis are drawn at its end." if margin and self.beyond else "",
+        ]
+        return " ".join(filter(None, words))
 
     def place(self, value: float) -> float:
         """Returns the place of a fraction on the axis, from 0 to 1; values beyond the axis are at its ends."""

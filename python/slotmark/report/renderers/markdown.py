@@ -117,7 +117,7 @@ def _shortened(block: Block) -> Block:
                 msgspec.structs.replace(one, name=_cut(one.name, _LONGEST_CELL), values=_cut(one.values, _LONGEST_CELL))
                 for one in block.marks[:_MOST_ROWS]
             ]
-            return Forest(marks, block.reach, _cut(block.note), block.drawn)
+            return msgspec.structs.replace(block, marks=marks, note=_cut(block.note))
         case _:
             return Paragraph("")
 
@@ -170,7 +170,7 @@ def _forest(forest: Forest) -> str:
         words = (mark.values, mark.text, mark.span, f"± {mark.limit}", mark.threshold, sign)
         cells = [_cell(one) or " " for one in words]
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines) + f"\n\n{_text(forest.note)}"
+    return "\n".join(lines) + f"\n\n{_text(forest.how_to_read())}"
 
 
 def _table(table: Table) -> str:

@@ -137,6 +137,7 @@ def _plain(block: Block) -> Any:
     """A block as JSON types; a table with its measures on paper, a forest with places on its axis in percent."""
     plain = _printable(msgspec.to_builtins(block))
     if isinstance(block, Forest):
+        plain["note"] = _printable(block.how_to_read(margin="Shaded"))
         for mark, shown in zip(block.marks, plain["marks"], strict=True):
             shown["ends"] = mark.ends and [100 * block.place(end) for end in mark.ends]
             shown["margin"] = [100 * block.place(end) for end in mark.margin]

@@ -120,7 +120,7 @@ def _print(block: Block, console: Console) -> None:
 
 def _print_forest(forest: Forest, console: Console) -> None:
     """A line per mark: its name, the axis with the margin as dots and the interval as a line, the difference in words."""
-    marks = forest.marks[:MOST_MARKS]
+    marks, bold = forest.marks[:MOST_MARKS], console.color_system is not None
     words = [" ".join(filter(None, (mark.verdict.sign, mark.text, mark.span and f"[{mark.span}]"))) for mark in marks]
     beside = max(map(len, words), default=0)
     if LEAST_NAME + 2 + beside > console.width:  # a number that is cut is another number
@@ -128,7 +128,7 @@ def _print_forest(forest: Forest, console: Console) -> None:
         for mark, text in zip(marks, words, strict=True):
             console.print(Text(mark.name, style="bold" if mark.rank == "decisive" else ""))
             console.print(Text(f"  {text}", style=STYLES[mark.verdict]))
-        console.print(Text(forest.note, style="dim"))
+        console.print(Text(forest.how_to_read(bold=bold), style="dim"))
         return
     longest = max((len(mark.name) for mark in marks), default=0)
     beside_axis = console.width - beside - LEAST_AXIS - 4
@@ -151,7 +151,8 @@ def _print_forest(forest: Forest, console: Console) -> None:
     if axis >= LEAST_AXIS:
         reach = percent(forest.reach)
         console.print(Text(f"{'':{names}}  -{reach}{'0':^{max(1, axis - 2 * len(reach) - 2)}}+{reach}", style="dim"))
-    console.print(Text(f"{forest.note} {forest.drawn}" if axis >= LEAST_AXIS else forest.note, style="dim"))
+    dots = "Dots" if axis >= LEAST_AXIS else ""
+    console.print(Text(forest.how_to_read(margin=dots, bold=bold), style="dim"))
 
 
 def _axis(forest: Forest, mark: Mark, width: int) -> str:

@@ -74,12 +74,10 @@ def forest(comparison: Comparison, of: Collection[Rank] = ("decisive", "importan
     marks.sort(key=lambda mark: ranks.index(mark.rank))
     left = len(marks) - most
     kept = marks[:most]
-    note = f"Difference from {comparison.baseline.name} in percent, with its {percent(comparison.confidence)} interval. Bold: decisive."
+    note = f"Difference from {comparison.baseline.name} in percent, with its {percent(comparison.confidence)} interval."
     reach = _reach(kept)
     beyond = any(abs(end) > reach for mark in kept for end in mark.ends or ())
-    far = " Values beyond the axis are drawn at its end." if beyond else ""
-    more = f" {left} more in the tables." if left > 0 else ""
-    return Forest(kept, reach, note + more, f"Shaded: the margin.{far}")
+    return Forest(kept, reach, note, max(0, left), beyond)
 
 
 def _mark(comparison: Comparison, row: Row, place: int, difference: Difference, side: str) -> Mark:

@@ -32,6 +32,10 @@ _REMEDY = (
     "Run slotmark as root; or, with cgroup v2, as a user in whose session `systemd-run --user --scope true` works and "
     "whose manager has the controllers memory and cpu."
 )
+_REMEDY_OF_ROOT = (
+    "Mount the groups so that root may write to them, as with `mount -t cgroup2 none /sys/fs/cgroup`; a container needs the right to "
+    "(`docker run --privileged`). Or leave the limits out."
+)
 
 # Goes into the groups, whose folders stand before --, and then becomes the command: the process id stays the same.
 _ENTER = (
@@ -149,7 +153,8 @@ def limited(limits: Limits, options: str) -> Limited:
         name for name, limit in (("memory", limits.memory_bytes), ("processors", limits.cpus)) if limit is not None
     )
     raise PlatformError(
-        f"{options}: no group of processes with limited {what} can be made here ({'; '.join([*reasons, scopes])}). {_REMEDY}"
+        f"{options}: no group of processes with limited {what} can be made here ({'; '.join([*reasons, scopes])}). "
+        + (_REMEDY_OF_ROOT if os.geteuid() == 0 else _REMEDY)
     )
 
 

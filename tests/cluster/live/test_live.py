@@ -558,9 +558,10 @@ def test_a_workload_that_cannot_be_submitted_ends_the_run_in_a_line(
     bed: Path, tmp_path: Path, node: Callable[..., str]
 ) -> None:
     # The stand-in agrees to a handshake, and asks for nothing.
-    done = run_live(bed, tmp_path / "live", node(), "--workload")
+    done = run_live(bed, tmp_path / "live", recipe := node(), "--workload")
     assert done.returncode == 2
     last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"slotmark: --node {recipe}: the workload ended by itself: ")
     assert (
         f"the workload ended by itself: it exited 2; the end of {tmp_path / 'live.logs' / 'generator' / 'stderr'}"
         in last

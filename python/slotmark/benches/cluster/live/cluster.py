@@ -101,7 +101,10 @@ class Cluster:
         on_remark: Callable[[str], None],
     ) -> None:
         self._request, self._bed = request, bed
-        self._named = request.node or listed(list(dict.fromkeys(one.given for one in site.placed.values())))
+        given = list(dict.fromkeys(one.given for one in site.placed.values()))
+        self._named = (
+            f"--node {request.node}" if request.node else f"{'nodes' if len(given) > 1 else 'node'} {listed(given)}"
+        )
         self._of = {host: one.node for host, one in site.placed.items()}
         self.places = {host.name: f"{site.addresses[host.name]}:{host.port}" for host in bed.hosts}
         self._begins_s = start_s + bed.genesis.first_slot * bed.genesis.slot_length_ns / 1e9

@@ -14,10 +14,10 @@ import msgspec
 import pytest
 
 from slotmark.benches.cluster.bed import read_bed
-from slotmark.benches.cluster.live.conducting import _load_over
+from slotmark.benches.cluster.live.conducting import _load_over, _never_offered
 from slotmark.benches.cluster.live.part import Loaded
 from slotmark.benches.cluster.live.request import Request
-from slotmark.benches.cluster.live.workload import Generator, Workload
+from slotmark.benches.cluster.live.workload import OFFERED, Generator, Workload
 from slotmark.benches.cluster.simulate import load_profile, shipped_profiles
 from slotmark.metrics.catalogue import catalogue
 from slotmark.run import open_run
@@ -50,6 +50,18 @@ def test_a_load_is_over_early_only_where_the_profile_has_too_few_transactions(
     submitted = Workload("value-only", tps, most, ()).transactions(seconds)
     found = _load_over(Loaded("", submitted, tps, {}, {}, []), measured_s, seconds)
     assert [one.kind for one in found] == ["load_over"] * over
+
+
+@pytest.mark.parametrize(
+    ("offered", "measured_s", "left"),
+    [(480, 60.0, 0), (457, 60.0, 0), (300, 60.0, 180), (300, 37.5, 0), (None, 60.0, 0)],
+)
+def test_what_was_due_and_never_offered_is_told(offered: int | None, measured_s: float, left: int) -> None:
+    outcome: dict[str, object] = {} if offered is None else {OFFERED: offered}
+    found = _never_offered(Loaded("", 480, 8.0, {}, outcome, []), measured_s)
+    assert [one.kind for one in found] == ["load_not_taken"] * bool(left)
+    if found:
+        assert f"Of 480 transactions that were due in the measurement, {left} (38 %) were never" in found[0].text
 
 
 @pytest.mark.parametrize(

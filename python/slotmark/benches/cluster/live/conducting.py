@@ -24,13 +24,13 @@ from slotmark.benches.cluster.live.rundir import make_rundir
 from slotmark.benches.cluster.live.sampling import busyness
 from slotmark.benches.cluster.live.site import Site
 from slotmark.benches.cluster.live.waking import lateness, machines_warnings
-from slotmark.benches.cluster.live.workload import refuse_workload
+from slotmark.benches.cluster.live.workload import OFFERED, refuse_workload
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.errors import TargetError
 from slotmark.measure.process import refuse_without_linux
 from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.filters import MEASURED
-from slotmark.numbers import fixed, plain
+from slotmark.numbers import fixed, percent, plain
 from slotmark.run import MachineFacts, Run
 from slotmark.run.manifest import MIXED, ROUND
 from slotmark.warnings import Warning
@@ -44,6 +44,10 @@ _LEAD_PER_GENESIS_BYTE_S = 1e-7
 
 LATE_LIMIT_US = 1_000
 """The router's median lateness above which latencies of a run are warned of."""
+
+
+MOST_NEVER_OFFERED = 0.05
+"""The share of the transactions that were due above which those that were never offered are warned of."""
 
 
 class LiveRun(msgspec.Struct, frozen=True):
@@ -267,7 +271,9 @@ def _measured_here(
         tables |= loaded.tables
         observed |= loaded.outcome
         found += loaded.warnings
-        found += _load_over(loaded, min(cluster.measured_s, request.seconds), request.seconds)
+        loaded_s = min(cluster.measured_s, request.seconds)
+        found += [*_load_over(loaded, loaded_s, request.seconds), *_never_offered(loaded, loaded_s)]
+        observed["transactions due"] = _due(loaded, loaded_s)
     session = request.turn.session if request.turn else ""
     return MeasuredHere(
         own.machine,
@@ -296,6 +302,23 @@ def _load_over(loaded: Loaded, measured_s: float, asked_s: float) -> list[Warnin
             lasted_s=fixed(loaded.transactions / loaded.tps),
             measured_s=fixed(measured_s),
             enough=plain(math.ceil(loaded.tps * asked_s)),
+        )
+    ]
+
+
+def _due(loaded: Loaded, measured_s: float) -> int:
+    """The number of transactions that were due in the measurement."""
+    return min(loaded.transactions, math.ceil(loaded.tps * measured_s))
+
+
+def _never_offered(loaded: Loaded, measured_s: float) -> list[Warning]:
+    """The warning that targets didn't ask for a part of what was due; none where it is small, or where the generator's own count is missing."""
+    due, offered = _due(loaded, measured_s), loaded.outcome.get(OFFERED)
+    if not isinstance(offered, int) or due - offered <= max(MOST_NEVER_OFFERED * due, loaded.tps):
+        return []  # what was due in the last second may still wait
+    return [
+        catalogue("cluster").warning(
+            "load_not_taken", due=due, left=due - offered, share=percent((due - offered) / due, 2)
         )
     ]
 

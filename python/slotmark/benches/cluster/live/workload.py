@@ -50,6 +50,10 @@ INCLUSIONS_SCHEMA = pa.schema([("transaction", pa.string()), ("block", pa.string
 """Table ``inclusions``: docs/tables.md."""
 
 
+OFFERED = "transactions offered"
+"""By which name a manifest's ``observed`` has the number of transactions that were offered."""
+
+
 class Workload(msgspec.Struct, frozen=True):
     """The transactions of a bed's profile.
 
@@ -297,7 +301,7 @@ class Generator:
         summary = ended.facts["summary"]
         return {
             "transactions offered, 1/s": summary["tps_offered"] and round(summary["tps_offered"], 3),
-            "transactions offered": summary["offered"],
+            OFFERED: summary["offered"],
             "transactions acknowledged": summary["acknowledged"],
             "transactions in blocks": ended.facts["in_blocks"],
             **(

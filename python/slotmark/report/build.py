@@ -91,8 +91,9 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         *typical_tables(comparison),
         *block_tables(comparison),
         *(sweep_tables(comparison, swept) if swept else seed_tables(comparison) if seeds else []),
-        *map(Paragraph, condition_notes(one for row in comparison.rows for one in row.differences)),
     ]
+    if not swept:  # its tables have no verdicts
+        tables += map(Paragraph, condition_notes(one for row in comparison.rows for one in row.differences))
     decided = comparison.decision
     # What was found in full stands where the first screen has it in short: below the tables.
     found_in_full = msgspec.structs.replace(verdicts(comparison), folded=decided is not None, brief=decided is None)

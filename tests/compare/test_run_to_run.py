@@ -347,6 +347,20 @@ def test_a_folder_whose_runs_dont_tell_is_refused_in_a_line(store: Path, tmp_pat
         compare(sides, run_to_run=tmp_path / "no-such")
 
 
+def test_no_table_is_written_of_simulated_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """None is taken for such runs, and the machine's other runs don't differ by seeds."""
+    made = runs(tmp_path, "a", 2)
+    for run in made:
+        simulated = msgspec.structs.replace(run.manifest, origin="simulated")
+        (run.path / "run.json").write_bytes(msgspec.json.encode(simulated))
+    words = ["spread", ",".join(str(run.path) for run in made), "--of", "x"]
+    with pytest.raises(ComparisonError, match=r"spread\.toml: .* is simulated, and its seeds are its runs"):
+        typer.main.get_command(app)([*words, "-o", str(tmp_path / "spread.toml")], standalone_mode=False)
+    assert not (tmp_path / "spread.toml").exists()
+    typer.main.get_command(app)(words, standalone_mode=False)
+    assert "s.d. of a run" in capsys.readouterr().out
+
+
 def test_a_store_shows_the_spread_of_its_runs_by_itself(store: Path, tmp_path: Path) -> None:
     """The runs of the folder, in a store: as the folder, but that nothing is refused where they don't show it."""
     sides = [runs(tmp_path, "old", 1, seed=31), runs(tmp_path, "new", 1, seed=32, worse=0.12)]

@@ -35,11 +35,13 @@ def spread(
 ) -> None:
     """Measure how much runs of one build differ, metric by metric, and keep it as a table."""
     from slotmark.compare.spread import spread as measure
-    from slotmark.compare.spread_table import write_spread_table
+    from slotmark.compare.spread_table import refuse_simulated, write_spread_table
     from slotmark.metrics import parse_filters
     from slotmark.report import spread_document
 
     opened = opened_sides("spread", builds)
+    if out is not None:
+        refuse_simulated(out, [run.manifest for side in opened for run in side])
     chosen = None if filters is None else parse_filters(filters, opened[0][0].manifest.bench)
     found = measure(opened, of, filters=chosen)
     if out is not None:

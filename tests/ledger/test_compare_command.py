@@ -81,6 +81,14 @@ def test_the_report_says_what_was_planted(runs: Path, tmp_path: Path) -> None:
     assert html.count('data-chart="') == 1 + 2 + 3 + 1 + 3  # the last: where each candidate's difference comes from
 
 
+def test_the_first_screen_says_what_the_ratio_of_a_typical_block_is(runs: Path) -> None:
+    """The medians beside it have another quotient."""
+    shown = slotmark("compare", runs / "8.10-base", runs / "9.6-split").stdout
+    screen = " ".join(shown[: shown.index("! ")].split())
+    assert "Total time, typical block" in screen
+    assert "The ratio of a typical block is the middle of the blocks' own ratios" in screen
+
+
 def test_the_published_tables_come_from_the_same_runs(runs: Path) -> None:
     done = slotmark("compare", *(runs / f"{ghc}-{branch}" for ghc, branch, _ in TARGETS), "--method", "published")
     assert done.returncode == 0, done.stderr

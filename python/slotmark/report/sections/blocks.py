@@ -5,12 +5,18 @@ from slotmark.compare.results.details import Blocks
 from slotmark.compare.results.rows import ALL, OF_BLOCKS, BlockDesign, Difference, Row
 from slotmark.numbers import brief, number, p_value, percent, ratio_interval
 from slotmark.report.document import Cell, Column, Table
-from slotmark.report.sections.cells import headed, link_of, margin_cell, metric_cell, optional, p_cell, verdict_cell
-
-COSTS = (
-    "Costs are of the median block, or the mean over all blocks. The ratio of a typical block is the middle of the blocks' own ratios: it needn't be "
-    "the quotient of the two medians beside it."
+from slotmark.report.sections.cells import (
+    OF_TYPICAL_BLOCK,
+    headed,
+    link_of,
+    margin_cell,
+    metric_cell,
+    optional,
+    p_cell,
+    verdict_cell,
 )
+
+COSTS = f"Costs are of the median block, or the mean over all blocks. {OF_TYPICAL_BLOCK}"
 """Sentences on how costs and ratios of a row belong together."""
 
 

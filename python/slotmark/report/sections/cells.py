@@ -11,6 +11,9 @@ from slotmark.report.document import CONDITIONAL, Cell
 from slotmark.statistics.interval import Interval
 from slotmark.verdict import Verdict
 
+OF_TYPICAL_BLOCK = "The ratio of a typical block is the middle of the blocks' own ratios: it needn't be the quotient of the two medians beside it."
+"""Stands where such a ratio has costs beside it."""
+
 DIRECTION = {"higher": "higher is better", "lower": "lower is better"}
 
 

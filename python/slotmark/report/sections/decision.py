@@ -6,11 +6,12 @@ from typing import get_args
 
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.decision import Cause, Decision
-from slotmark.compare.results.rows import NOT_KNOWN, Difference, Row
+from slotmark.compare.results.rows import NOT_KNOWN, OF_BLOCKS, Difference, Row
 from slotmark.metrics import Rank
 from slotmark.numbers import percent, percent_change, quantity
 from slotmark.report.document import Block, Forest, Mark, Paragraph
 from slotmark.report.sections.cells import (
+    OF_TYPICAL_BLOCK,
     change_in_words,
     in_a_sentence,
     levels_in_words,
@@ -66,15 +67,17 @@ def forest(comparison: Comparison, of: Collection[Rank] = ("decisive", "importan
     """
     several = len(comparison.candidates) > 1
     marks: list[Mark] = []
+    typical = False
     for place, side in enumerate(comparison.candidates):
         for row, difference in shown(comparison, place):
             if row.metric.rank in of:
                 marks.append(_mark(comparison, row, place, difference, side.name if several else ""))
+                typical |= row.quantity == OF_BLOCKS[0]
     ranks = get_args(Rank)
     marks.sort(key=lambda mark: ranks.index(mark.rank))
     left = len(marks) - most
     kept = marks[:most]
-    note = f"Difference from {comparison.baseline.name} in percent, with its {percent(comparison.confidence)} interval."
+    note = f"Difference from {comparison.baseline.name} in percent, with its {percent(comparison.confidence)} interval.{f' {OF_TYPICAL_BLOCK}' if typical else ''}"
     reach = _reach(kept)
     beyond = any(abs(end) > reach for mark in kept for end in mark.ends or ())
     return Forest(kept, reach, note, max(0, left), beyond)

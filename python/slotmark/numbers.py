@@ -135,10 +135,15 @@ def point_unit(unit: str) -> str:
     return "pp" if unit == "%" else unit
 
 
+def readable(unit: str) -> tuple[float, str]:
+    """A factor and the unit that it leads to: durations in s are shown in ms."""
+    return (1e3, "ms") if unit == "s" else (1.0, unit)
+
+
 def quantity(value: float, unit: str) -> str:
-    """A difference that matters, with its unit, at most three significant digits; durations in s are shown in ms, percentages in ``pp``."""
-    scaled, shown = (1e3 * value, "ms") if unit == "s" else (value, point_unit(unit))
-    return f"{brief(scaled)} {shown}".strip()
+    """A difference that matters, with its unit as of :func:`readable`, at most three significant digits; percentages in ``pp``."""
+    scale, shown = readable(unit)
+    return f"{brief(scale * value)} {point_unit(shown)}".strip()
 
 
 def signed_quantity(value: float, unit: str) -> str:

@@ -18,9 +18,11 @@ from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.compare import Comparison, compare
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Filter
+from slotmark.numbers import number
 from slotmark.report import comparison_document, print_document, write_report
 from slotmark.report.charts import CHARTS
 from slotmark.report.renderers.markdown import markdown
+from slotmark.report.sections.means import SHOWN_CENTILES, centile_tables
 from slotmark.run import Run, Target, open_run
 from slotmark.versions import slotmark_version
 from tests.cluster.made_up_logs import Cluster
@@ -171,6 +173,16 @@ def test_what_no_block_passes_is_told(runs: list[Run]) -> None:
     comparison = compare(runs, filters=[Filter("BMinimumAdoptions", 50)])
     (told,) = (one for one in comparison.baseline.warnings if one.kind == "no_blocks")
     assert "none pass BMinimumAdoptions 50 (BMinimumAdoptions 50 rejects 119)" in told.text
+
+
+def test_centiles_are_in_the_unit_of_the_other_tables(runs: list[Run]) -> None:
+    comparison = compare(runs)
+    (centiles,) = centile_tables(comparison)
+    row = next(row for row in comparison.rows if row.metric.id == "forge_ticked" and row.summaries[0])
+    (cells, *_) = (cells for cells in centiles.rows if cells[0].text == "Ledger ticking, ms")
+    assert row.summaries[0]
+    known = dict(row.summaries[0].centiles)
+    assert [cell.text for cell in cells[3:]] == [number(1e3 * known[share]) for share in SHOWN_CENTILES]
 
 
 def test_a_run_without_an_analysed_block_is_told_by_the_command_that_makes_it(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from slotmark.compare.results.release import Released, ReleasePlan
 from slotmark.compare.results.shown import ShownRun, ShownSession
 from slotmark.compare.results.spread import Measured
 from slotmark.metrics import catalogue
-from slotmark.numbers import number
+from slotmark.numbers import number, readable
 from slotmark.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table, Warnings
 from slotmark.report.sections.block_changes import changed_tables
 from slotmark.report.sections.blocks import (
@@ -27,7 +27,7 @@ from slotmark.report.sections.blocks import (
     quantile_tables,
     rank_tables,
 )
-from slotmark.report.sections.cells import condition_notes, headed, readable
+from slotmark.report.sections.cells import condition_notes, headed
 from slotmark.report.sections.charts import charts
 from slotmark.report.sections.decision import first_screen
 from slotmark.report.sections.dictionary import dictionary
@@ -328,7 +328,7 @@ def run_document(run: ShownRun) -> Document:
 def _line_per_metric(run: ShownRun) -> Table:
     lines: list[tuple[str, list[Cell]]] = []
     for metric, part, one in run.rows:
-        scale, unit = readable(metric)
+        scale, unit = readable(metric.unit)
         figures = (one.mean, one.sd, one.median, one.minimum, one.maximum)
         cells = [Cell(headed(metric, unit)), Cell(f"{one.n:,}"), *(Cell(number(scale * one)) for one in figures)]
         lines.append((part, cells))
@@ -347,11 +347,11 @@ def _line_per_part(run: ShownRun) -> Table:
     lines = []
     for part in sorted({part for _, part, _ in run.rows}, key=_by_numbers):
         there = [found.get((metric.id, part)) for metric in metrics]
-        means = [one and readable(metric)[0] * one.mean for metric, one in zip(metrics, there, strict=True)]
+        means = [one and readable(metric.unit)[0] * one.mean for metric, one in zip(metrics, there, strict=True)]
         counts = [one.n for one in there if one]
         cells = [f"{max(counts, default=0):,}", *("-" if one is None else number(one) for one in means)]
         lines.append([Cell(part or "all"), *map(Cell, cells)])
-    heads = [f"{metric.short}, {unit}" if (unit := readable(metric)[1]) else metric.short for metric in metrics]
+    heads = [f"{metric.short}, {unit}" if (unit := readable(metric.unit)[1]) else metric.short for metric in metrics]
     return Table("means; slotmark samples has all", [Column("part", "left"), *map(Column, ("n", *heads))], lines)
 
 

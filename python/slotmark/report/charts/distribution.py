@@ -6,9 +6,10 @@ from typing import Any
 import altair as alt
 
 from slotmark.compare.results.rows import Row
+from slotmark.numbers import readable
 from slotmark.report.charts import formats
 from slotmark.report.charts.frame import SMALL, colour, dash, data, drawn, zoom
-from slotmark.report.sections.cells import on_log_axis, readable
+from slotmark.report.sections.cells import on_log_axis
 
 
 def cdf(row: Row, names: Sequence[str], clipped: float) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def cdf(row: Row, names: Sequence[str], clipped: float) -> dict[str, Any]:
         names: Names of the runs.
         clipped: A linear axis ends where this share of samples does.
     """
-    scale, unit = readable(row.metric)
+    scale, unit = readable(row.metric.unit)
     logarithmic = on_log_axis(row)
     lines: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
     bands: dict[bool, list[dict[str, Any]]] = {False: [], True: []}

@@ -6,9 +6,9 @@ from typing import Any
 import altair as alt
 
 from slotmark.compare.results.growth import Curve
+from slotmark.numbers import readable
 from slotmark.report.charts import formats
 from slotmark.report.charts.frame import SMALL, colour, dash, data, drawn, shape
-from slotmark.report.sections.cells import readable
 
 
 def growth(curves: Sequence[Curve], along: str, targets: Sequence[str]) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def growth(curves: Sequence[Curve], along: str, targets: Sequence[str]) -> dict[
         along: What sizes count.
         targets: Targets of all charts of the page: each has its look in every chart.
     """
-    scale, unit = readable(curves[0].metric)
+    scale, unit = readable(curves[0].metric.unit)
     points = [
         {"run": curve.target, "size": level.size}
         | {name: scale * getattr(level, name) for name in ("mean", "low", "high")}

@@ -6,9 +6,9 @@ from typing import Any
 import altair as alt
 
 from slotmark.compare.results.rows import Row
+from slotmark.numbers import readable
 from slotmark.report.charts import formats
 from slotmark.report.charts.frame import SMALL, colour, dash, data, drawn, zoom
-from slotmark.report.sections.cells import readable
 
 MOST_LINES = 400
 """The most sequences that are drawn one by one; of more, only the medians are drawn."""
@@ -45,7 +45,7 @@ def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:
 
 def course(row: Row, names: Sequence[str], along: str) -> dict[str, Any]:
     """Returns a chart of the means of consecutive stretches of units, a line per run; ``along`` is the title of the axis that they lie on."""
-    scale, unit = readable(row.metric)
+    scale, unit = readable(row.metric.unit)
     x = alt.X("place:Q", title=along, scale=alt.Scale(zero=False, nice=False)).axis(
         format=formats.PLACE, tickCount=4, labelOverlap=True
     )

@@ -7,9 +7,9 @@ import altair as alt
 
 from slotmark.compare.results.details import Swept
 from slotmark.compare.results.rows import Row
+from slotmark.numbers import readable
 from slotmark.report.charts import formats
 from slotmark.report.charts.frame import LARGE, colour, dash, data, drawn
-from slotmark.report.sections.cells import readable
 
 
 def swept(rows: Sequence[Row], detail: Swept, metrics: Sequence[str]) -> dict[str, Any]:
@@ -22,13 +22,13 @@ def swept(rows: Sequence[Row], detail: Swept, metrics: Sequence[str]) -> dict[st
     """
     points = []
     for row in rows:
-        scale, _ = readable(row.metric)
+        scale, _ = readable(row.metric.unit)
         for value, summary in zip(detail.values, row.summaries, strict=True):
             if summary is not None:
                 levels = {"mean": summary.mean, "low": summary.minimum, "high": summary.maximum}
                 of_seeds = {name: scale * level for name, level in levels.items()}
                 points.append({"run": row.metric.name, "value": value, **of_seeds})
-    unit = readable(rows[0].metric)[1]
+    unit = readable(rows[0].metric.unit)[1]
     parameter = f"{detail.parameter}{', ' + detail.unit if detail.unit else ''}"
     along = alt.Scale(type="log", nice=False) if detail.geometric else alt.Scale(zero=False, nice=False)
     x = alt.X("value:Q", title=parameter, scale=along).axis(

@@ -6,7 +6,17 @@ from slotmark.compare.result import Comparison
 from slotmark.compare.results.growth import Curve
 from slotmark.compare.results.rows import FROM_RUNS, OF_BLOCKS, Basis, Difference, Row, Summary
 from slotmark.metrics import Metric
-from slotmark.numbers import brief, interval, number, p_value, percent, percent_change, quantity, signed_quantity
+from slotmark.numbers import (
+    brief,
+    interval,
+    number,
+    p_value,
+    percent,
+    percent_change,
+    quantity,
+    readable,
+    signed_quantity,
+)
 from slotmark.report.document import CONDITIONAL, Cell
 from slotmark.statistics.interval import Interval
 from slotmark.verdict import Verdict
@@ -119,7 +129,7 @@ def threshold_in_words(row: Row, difference: Difference) -> str:
     worst = row.worst_within(difference)
     if worst is None:
         return ""
-    scale, unit = readable(row.metric)
+    scale, unit = readable(row.metric.unit)
     return f"{'≤' if row.metric.better == 'lower' else '≥'} {number(scale * worst)} {unit}".strip()
 
 
@@ -156,11 +166,6 @@ def optional(value: float | None) -> Cell:
     return Cell("-" if value is None else number(value))
 
 
-def readable(metric: Metric) -> tuple[float, str]:
-    """A factor and the unit that it leads to: durations in s are shown in ms."""
-    return (1e3, "ms") if metric.unit == "s" else (1.0, metric.unit)
-
-
 def on_log_axis(row: Row) -> bool:
     """Returns whether a row's distribution is drawn on a log axis: that of its metric, but where half of a run's samples or more aren't above 0 it has no place for them."""
     return row.metric.scale == "log" and all(one.median > 0 for one in row.summaries if one)
@@ -181,7 +186,7 @@ def levels_in_words(row: Row, place: int) -> str:
     ours, theirs = row.levels[0], row.levels[place + 1]
     if ours is None or theirs is None:
         return ""
-    scale, unit = readable(row.metric)
+    scale, unit = readable(row.metric.unit)
     return f"{number(scale * ours)} → {number(scale * theirs)} {unit}".strip()
 
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from slotmark.compare.results.growth import Curve, Growth, Level
-from slotmark.numbers import number
+from slotmark.numbers import number, readable
 from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Table
 from slotmark.report.drawing import later
-from slotmark.report.sections.cells import headed, readable, titled
+from slotmark.report.sections.cells import headed, titled
 
 
 def growth_answers(growth: Growth) -> list[Block]:
@@ -43,7 +43,7 @@ def growth_tables(growth: Growth) -> list[Block]:
     notes = ["Means of processes, and the ratio of the last to the first."]
     made: list[Block] = []
     for curves in _by_metric(growth):
-        scale, unit = readable(curves[0].metric)
+        scale, unit = readable(curves[0].metric.unit)
         columns = [Column(growth.along, "left"), *(Column(f"{size:,}") for size in growth.sizes), Column("factor")]
         rows = [
             [Cell(curve.target, remark=curve.metric.definition), *_cells(curve, growth.sizes, scale)]
@@ -77,7 +77,7 @@ def _factor(curve: Curve) -> str:
 
 
 def _in_words(curve: Curve, along: str) -> str:
-    scale, unit = readable(curve.metric)
+    scale, unit = readable(curve.metric.unit)
     first, last = curve.levels[0], curve.levels[-1]
     times = "" if curve.factor is None else f", {_factor(curve)}"
     unit = f" {unit}" if unit else ""

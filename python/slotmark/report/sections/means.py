@@ -6,7 +6,7 @@ import msgspec
 
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.rows import Difference, Row
-from slotmark.numbers import number, percent_change, plain, point_unit, signed, signed_interval
+from slotmark.numbers import number, percent_change, plain, point_unit, readable, signed, signed_interval
 from slotmark.published.styles import STYLES, Style
 from slotmark.report.document import Cell, Column, Table
 from slotmark.report.sections.cells import (
@@ -17,7 +17,6 @@ from slotmark.report.sections.cells import (
     metric_cell,
     not_compared,
     p_cell,
-    readable,
     rests_on,
     verdict_cell,
 )
@@ -60,10 +59,10 @@ def centile_tables(comparison: Comparison) -> list[Table]:
     """The centiles of every distribution that is drawn, as numbers."""
     rows = [
         [
-            Cell(headed(row.metric)),
+            Cell(headed(row.metric, readable(row.metric.unit)[1])),
             Cell(side.name),
             Cell(f"{summary.n:,}"),
-            *(Cell(number(dict(summary.centiles)[share])) for share in SHOWN_CENTILES),
+            *(Cell(number(readable(row.metric.unit)[0] * dict(summary.centiles)[share])) for share in SHOWN_CENTILES),
         ]
         for row in comparison.rows
         for side, summary in zip(comparison.sides, row.summaries, strict=True)
@@ -81,7 +80,7 @@ def centile_tables(comparison: Comparison) -> list[Table]:
 def _cells(comparison: Comparison, row: Row, place: int, style: Style | None) -> list[Cell]:
     base, theirs, difference = row.summaries[0], row.summaries[place + 1], row.differences[place]
     metric = row.metric
-    scale, unit = (1.0, metric.unit) if style else readable(metric)
+    scale, unit = (1.0, metric.unit) if style else readable(metric.unit)
     values = [_mean(row, side, style, scale) for side in (0, place + 1)]
     name = metric_cell(metric, unit, link_of(comparison, row, place))
     if row.part:

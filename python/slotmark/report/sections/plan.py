@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from slotmark.compare.results.details import Planned, Reach
 from slotmark.compare.results.plan import Effort, Plan, Shown, Wanted
 from slotmark.compare.results.rows import FROM_RUNS, Design
-from slotmark.numbers import duration, number, percent
+from slotmark.numbers import duration, number, percent, readable
 from slotmark.report.document import Block, Cell, Column, Paragraph, Table
-from slotmark.report.sections.cells import headed, in_a_sentence, readable
+from slotmark.report.sections.cells import headed, in_a_sentence
 from slotmark.words import listed
 
 TITLE = "How large a run must be"
@@ -144,7 +144,7 @@ def _answer(wanted: Wanted) -> str:
 
 
 def _cells(one: Reach, planned: Planned) -> list[Cell]:
-    scale, unit = readable(one.metric)
+    scale, unit = readable(one.metric.unit)
     name = headed(one.metric, unit)
     between = one.between if one.between is not None else one.within
     bound = "" if one.between is not None else "≥\N{NO-BREAK SPACE}"

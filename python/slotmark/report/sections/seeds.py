@@ -7,17 +7,9 @@ from slotmark.compare.results.details import ErrorParts, Forecast, Simulated, Sw
 from slotmark.compare.results.rows import Row, Summary
 from slotmark.metrics import Metric
 from slotmark.metrics.predicted import CONFIDENCE, ModelError, names_of
-from slotmark.numbers import interval, number, percent, percent_change, plain, signed, signed_interval
+from slotmark.numbers import interval, number, percent, percent_change, plain, readable, signed, signed_interval
 from slotmark.report.document import Block, Cell, Column, Paragraph, Table
-from slotmark.report.sections.cells import (
-    by_section,
-    margin_cell,
-    metric_cell,
-    not_compared,
-    p_cell,
-    readable,
-    verdict_cell,
-)
+from slotmark.report.sections.cells import by_section, margin_cell, metric_cell, not_compared, p_cell, verdict_cell
 from slotmark.statistics.interval import Interval
 
 _SHARE_NOTE = "The replays' share is of the variance: where it is large, more processes of the replays make the interval narrower, and more seeds don't."
@@ -67,7 +59,7 @@ def seed_tables(comparison: Comparison) -> list[Table]:
 def sweep_tables(comparison: Comparison, swept: Swept) -> list[Table]:
     """A line per value of the parameter and one of the model's error where that is known; the same with standard errors."""
     rows = main_rows(comparison)
-    units = {readable(row.metric)[1] for row in rows}
+    units = {readable(row.metric.unit)[1] for row in rows}
     common = f" in {next(iter(units))}" if len(units) == 1 and units != {""} else ""
     columns = [Column(named(swept)), *(Column(_head(row.metric, with_unit=not common)) for row in rows)]
     means, errors = (
@@ -114,7 +106,10 @@ def forecast_tables(comparison: Comparison) -> list[Block]:
         found.append(Table(f"Stages from the replays of {of}", columns, rows, notes))
         parts = {part.metric: part for part in one.errors}
         errors = [
-            [metric_cell(row.metric, readable(row.metric)[1]), *_parts(parts[row.metric.id], readable(row.metric)[0])]
+            [
+                metric_cell(row.metric, readable(row.metric.unit)[1]),
+                *_parts(parts[row.metric.id], readable(row.metric.unit)[0]),
+            ]
             for row in seed_rows(comparison)
             if row.metric.id in parts
         ]
@@ -139,7 +134,7 @@ def seed_answer(comparison: Comparison) -> list[Paragraph]:
     """Returns the effect of each candidate on the main metric: the first that is tested, or the first with a short name."""
     rows = main_rows(comparison)
     first = next((row for row in rows if row.metric.tested), rows[0])
-    scale, unit = readable(first.metric)
+    scale, unit = readable(first.metric.unit)
     level = first.summaries[0]
     if not comparison.candidates and level is not None:
         return [Paragraph(f"{first.metric.name}: {number(scale * level.mean)} {unit}.")]
@@ -198,11 +193,11 @@ def value_of(swept: Swept, place: int) -> str:
 
 
 def _head(metric: Metric, *, with_unit: bool) -> str:
-    return ", ".join(filter(None, (metric.short or metric.name, readable(metric)[1] if with_unit else "")))
+    return ", ".join(filter(None, (metric.short or metric.name, readable(metric.unit)[1] if with_unit else "")))
 
 
 def _line(row: Row, judged: bool) -> list[Cell]:
-    scale, unit = readable(row.metric)
+    scale, unit = readable(row.metric.unit)
     cells = [metric_cell(row.metric, unit), _with_error(row.summaries[0], scale)]
     for summary, difference in zip(row.summaries[1:], row.differences, strict=True):
         delta = difference and difference.delta
@@ -250,12 +245,12 @@ def _with_error(summary: Summary | None, scale: float) -> Cell:
 
 
 def _mean(metric: Metric, summary: Summary | None) -> Cell:
-    return Cell("-") if summary is None else Cell(number(readable(metric)[0] * summary.mean))
+    return Cell("-") if summary is None else Cell(number(readable(metric.unit)[0] * summary.mean))
 
 
 def _error(metric: Metric, summary: Summary | None) -> Cell:
     error = summary and summary.standard_error
-    return Cell("-") if error is None else Cell(number(readable(metric)[0] * error, 2))
+    return Cell("-") if error is None else Cell(number(readable(metric.unit)[0] * error, 2))
 
 
 def _several(rows: list[Row]) -> bool:

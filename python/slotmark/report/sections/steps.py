@@ -8,7 +8,7 @@ from slotmark.compare.attribution import Attribution, Change, Changes, Explained
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.explanation import Explanation
 from slotmark.metrics import catalogue
-from slotmark.numbers import number, p_value, percent, signed, signed_interval
+from slotmark.numbers import number, p_value, percent, readable, signed, signed_interval
 from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Section, Table
 from slotmark.report.drawing import later
 from slotmark.report.sections.block_changes import changed_in_words, changed_tables
@@ -23,9 +23,6 @@ _NAMED_FROM = 0.01
 
 _LONG = 40
 """The longest value beside a key that can be a title; longer ones, as hashes, can't."""
-
-_UNITS = {"s": (1e3, "ms")}
-"""A difference is read in a smaller unit than the metric."""
 
 
 TITLE = "Where it comes from"
@@ -80,7 +77,7 @@ def change_table(attribution: Attribution, confidence: float) -> list[Table]:
     """The changes, with where each is; nothing where there are none."""
     if attribution.changes is None or not attribution.changes.found:
         return []
-    scale, unit = _UNITS.get(attribution.changes.unit, (1.0, attribution.changes.unit))
+    scale, unit = readable(attribution.changes.unit)
     rows = [
         [
             Cell(one.stage),
@@ -118,7 +115,7 @@ def place_charts(attribution: Attribution, named: str = "") -> list[Figure]:
     ]
     if not matters:
         return []
-    scale, unit = _UNITS.get(places.unit, (1.0, places.unit))
+    scale, unit = readable(places.unit)
     grouped = (
         f"; {places.kind}s of one {attribution.changes.group} stand together"
         if attribution.changes and any(places.groups)
@@ -138,7 +135,7 @@ def _worst(attribution: Attribution) -> list[Block]:
     if not attribution.worst:
         return []
     metric, sample, place = attribution.worst[0].metric, attribution.worst[0].sample, attribution.worst[0].place
-    scale, unit = _UNITS.get(metric.unit, (1.0, metric.unit))
+    scale, unit = readable(metric.unit)
     stages = attribution.stages_of_worst
     figures = []
     for one in attribution.worst:
@@ -157,7 +154,7 @@ def place_table(places: OutlierPlaces) -> list[Table]:
     """The stages that changed at some place as they didn't at the others; nothing where there are none."""
     if not places.apart:
         return []
-    scale, unit = _UNITS.get(places.unit, (1.0, places.unit))
+    scale, unit = readable(places.unit)
     rows = [
         [
             Cell(one.place),
@@ -190,7 +187,7 @@ def step_tables(one: Explained, confidence: float) -> list[Block]:
 
 
 def _step_table(one: Explained) -> Table:
-    scale, unit = _UNITS.get(one.metric.unit, (1.0, one.metric.unit))
+    scale, unit = readable(one.metric.unit)
     rows = [
         [
             Cell(step.name),
@@ -228,7 +225,7 @@ def _step_table(one: Explained) -> Table:
 
 
 def _waterfall_figure(one: Explained, confidence: float, named: str = "") -> Figure:
-    scale, unit = _UNITS.get(one.metric.unit, (1.0, one.metric.unit))
+    scale, unit = readable(one.metric.unit)
     caption = f"{one.metric.name}, {unit}: from the baseline's mean to the candidate's, step by step; whiskers are {percent(confidence)} intervals."
     return Figure(f"{_steps_of(one, unit)}{named}", caption, later("waterfall", one, scale, unit))
 
@@ -239,7 +236,7 @@ def _steps_of(one: Explained, unit: str) -> str:
 
 def _changed(changes: Changes) -> str:
     """Returns the largest changes and their places; there must be at least one."""
-    scale, unit = _UNITS.get(changes.unit, (1.0, changes.unit))
+    scale, unit = readable(changes.unit)
     first, *others = [
         f"{one.stage} {_place(one, changes)}, {signed(scale * one.delta.estimate)} {unit}"
         for one in changes.found[:_SHOWN]
@@ -263,7 +260,7 @@ def _where(places: OutlierPlaces) -> str:
     """Returns the places that differ from the rest, the largest difference of each first."""
     if not places.apart:
         return f"No {places.kind} of {places.count:,} differs from the rest."
-    scale, unit = _UNITS.get(places.unit, (1.0, places.unit))
+    scale, unit = readable(places.unit)
     largest = {one.place: one for one in reversed(places.apart)}
     order = sorted(largest.values(), key=lambda one: -abs(one.beyond))
     named = [f"{one.place} ({one.stage} {signed(scale * one.beyond)} {unit} beyond it)" for one in order[:_SHOWN]]
@@ -273,7 +270,7 @@ def _where(places: OutlierPlaces) -> str:
 
 
 def _sentence(one: Explained) -> str:
-    scale, unit = _UNITS.get(one.metric.unit, (1.0, one.metric.unit))
+    scale, unit = readable(one.metric.unit)
 
     def amount(delta: float) -> str:
         return f"{signed(scale * delta)} {unit}".strip()

@@ -12,9 +12,10 @@ from slotmark.benches.cluster.live.placing import halves
 from slotmark.compare import compare
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue
+from slotmark.numbers import readable
 from slotmark.report import comparison_document
 from slotmark.report.renderers.html import html
-from slotmark.report.sections.cells import headed, readable
+from slotmark.report.sections.cells import headed
 from slotmark.report.sections.means import mean_tables
 from slotmark.run import Manifest, Run
 from slotmark.run.manifest import ROUND
@@ -126,7 +127,7 @@ def test_a_host_that_stays_without_a_record_of_it_was_forgotten(tmp_path: Path) 
 def test_the_columns_that_are_shown_agree_with_the_difference(tmp_path: Path) -> None:
     """In two short rounds, where samples of the two targets are of other hosts: their means differ by something else."""
     comparison = compare([session(tmp_path, msgspec.structs.replace(DELAYED, rounds=2, blocks=12), 3)])
-    rows = {headed(row.metric, readable(row.metric)[1]): row for row in comparison.rows}
+    rows = {headed(row.metric, readable(row.metric.unit)[1]): row for row in comparison.rows}
     seen, off = 0, 0.0
     for table in mean_tables(comparison):
         assert table.notes

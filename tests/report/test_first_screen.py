@@ -117,9 +117,14 @@ def test_text_without_colours_explains_what_is_in_it(comparison: Comparison) -> 
     """There is no bold and no shade in it: the margin is dots, in a terminal with colours too."""
     document = comparison_document(comparison)
     first = sum(mark.rank == "decisive" for mark in first_blocks(comparison)[0].marks)
-    for colours, decisive in ((None, f"Decisive: the first {first}."), ("standard", "Bold: decisive.")):
+    for coloured, decisive in ((False, f"Decisive: the first {first}."), (True, "Bold: decisive.")):
         console = Console(
-            width=100, record=True, color_system=colours, force_terminal=bool(colours), file=io.StringIO(), _environ={}
+            width=100,
+            record=True,
+            color_system="standard" if coloured else None,
+            force_terminal=coloured,
+            file=io.StringIO(),
+            _environ={},
         )
         print_document(document, console)
         assert f"interval. {decisive} Dots: the margin." in " ".join(console.export_text().split())

@@ -364,6 +364,18 @@ def test_runs_that_began_at_one_time_are_in_the_order_in_which_they_were_added(t
     assert done.returncode == 0, done.stderr
     table = page_of(tmp_path / "public", "blocks-per-s").read_text(encoding="utf-8").partition('id="runs"')[2]
     assert re.findall(r'data-label="version">([\d.]+)<', table) == [f"1.{number}" for number in range(7, -1, -1)]
+    with opened_page(page_of(tmp_path / "public", "blocks-per-s"), tmp_path / "public") as page:
+        drawn = page.evaluate("points(loaded.metric)")
+        # The points of a kind whose values are compared by their differences: an interval that is wider than the value.
+        wide = page.evaluate(
+            "points({ ...loaded.metric, series: loaded.metric.series.map((one) => ({ ...one, log: false, reach: btoa('\\0\\x40'.repeat(one.count)) })) })"
+        )
+    assert [one["version"] for one in drawn] == [f"1.{number}" for number in range(8)]
+    places = [one["x"] - one["at"] for one in drawn]
+    assert places == sorted({*places})
+    assert (places[0], places[-1] < 24 * 3600 * 1000) == (0, True)
+    assert {one["low"] for one in wide} == {0}
+    assert all(one["high"] > 2 * one["value"] for one in wide)
 
 
 def test_two_runs_are_chosen_by_keyboard_and_by_clicks(public: Path, store: Path) -> None:

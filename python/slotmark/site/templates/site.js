@@ -53,15 +53,27 @@ function points(metric) {
       : column(series.places, series.wide ? 4 : 2, (view, at) => (series.wide ? view.getUint32(at, true) : view.getUint16(at, true)));
     const estimates = column(series.estimates, 4, (view, at) => view.getFloat32(at, true));
     const reach = column(series.reach, 2, half);
+    // An interval about counts or times doesn't reach below what there is of them.
+    const least = estimates.every((one) => one >= 0) ? 0 : -Infinity;
     places.forEach((place, number) => {
       const digest = runs.runs.slice(place * LETTERS, (place + 1) * LETTERS);
       const value = estimates[number] * series.unit, share = Math.exp(reach[number]), far = reach[number] * series.unit;
       found.push({
         digest, run: digest.slice(0, OF_PAGE), pruned: runs.pruned.has(place), at: runs.at[place], version: runs.versions[runs.version[place]],
-        machine: series.machine, log: series.log, pair: series.pair, value, low: series.log ? value / share : value - far, high: series.log ? value * share : value + far,
+        machine: series.machine, log: series.log, pair: series.pair, value, low: series.log ? value / share : Math.max(least, value - far), high: series.log ? value * share : value + far,
       });
     });
   }
+  return apart(found);
+}
+// Runs of one moment, as simulated ones, stand beside each other in their order: before the next moment, and within a day.
+const DAY = 86400000;
+function apart(found) {
+  const moments = [...new Set(found.map((one) => one.at))].sort((one, other) => one - other);
+  moments.forEach((at, place) => {
+    const here = found.filter((one) => one.at === at), room = Math.min(DAY, (moments[place + 1] ?? Infinity) - at);
+    here.forEach((one, number) => { one.x = at + (room * number) / here.length; });
+  });
   return found;
 }
 
@@ -113,7 +125,7 @@ const COLOURS = ["#1f77b4", "#c0570c", "#7a4ba8", "#1b7340"], COLOURS_DARK = ["#
 function spec(metric, data) {
   const machines = metric.series.map((one) => one.machine), colours = dark.matches ? COLOURS_DARK : COLOURS;
   const scale = { zero: false, padding: 10 };
-  const x = { field: "at", type: "temporal", scale: { type: "utc", padding: 14 }, axis: { title: null, format: "%Y-%m-%d", labelOverlap: true, tickCount: { expr: "max(2, width / 110)" } } };
+  const x = { field: "x", type: "temporal", scale: { type: "utc", padding: 14 }, axis: { title: null, format: "%Y-%m-%d", labelOverlap: true, tickCount: { expr: "max(2, width / 110)" } } };
   const told = [
     { field: "version", title: "version" }, { field: "run", title: "run" }, { field: "at", type: "temporal", title: "measured", format: "%Y-%m-%d" },
     { field: "value", title: metric.unit || "estimate", format: ",.5~g" }, { field: "low", title: "low", format: ",.5~g" }, { field: "high", title: "high", format: ",.5~g" }, { field: "machine", title: "machine" },

@@ -63,9 +63,9 @@ def signed(value: float, digits: int = 3) -> str:
     return f"+{number(value, digits)}" if value > 0 else number(value, digits)
 
 
-def interval(value: Interval) -> str:
-    """The two ends of an interval."""
-    return f"{number(value.low)} to {number(value.high)}"
+def interval(value: Interval, scale: float = 1.0) -> str:
+    """The two ends of an interval, multiplied by ``scale``."""
+    return f"{number(scale * value.low)} to {number(scale * value.high)}"
 
 
 def ratio(value: float) -> str:
@@ -125,9 +125,11 @@ def change_with_span(value: Interval) -> str:
     return estimate if ends == estimate else f"{estimate} [{ends}]"
 
 
-def difference_with_span(ratio: Interval | None, delta: Interval) -> str:
-    """A difference with its interval: in percent where there is a ratio, else in the unit."""
-    return f"{signed(delta.estimate)} [{signed_interval(delta)}]" if ratio is None else change_with_span(ratio)
+def difference_with_span(ratio: Interval | None, delta: Interval, scale: float = 1.0) -> str:
+    """A difference with its interval: in percent where there is a ratio, else in the unit, multiplied by ``scale``."""
+    if ratio is not None:
+        return change_with_span(ratio)
+    return f"{signed(scale * delta.estimate)} [{signed_interval(delta, scale)}]"
 
 
 def point_unit(unit: str) -> str:

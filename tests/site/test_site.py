@@ -183,7 +183,8 @@ def test_numbers_beyond_32_bits_are_whole_in_the_data(level: float, unit: str, t
     (file,) = (site_of(tmp_path, levels, unit) / "data").glob("x-imported-*.js")
     (series,) = json.loads(file.read_text().removeprefix("slotmark(").removesuffix(");\n"))["series"]
     estimates = np.frombuffer(base64.b64decode(series["estimates"]), "<f4").astype(float)
-    assert estimates * series["unit"] == pytest.approx(np.array(levels), rel=1e-3, abs=0)
+    scale = 1e3 if unit == "s" else 1.0
+    assert estimates * series["unit"] == pytest.approx(scale * np.array(levels), rel=1e-3, abs=0)
 
 
 def test_a_folder_with_something_else_is_left_alone(store: Path, tmp_path: Path) -> None:
@@ -376,6 +377,22 @@ def test_runs_that_began_at_one_time_are_in_the_order_in_which_they_were_added(t
     assert (places[0], places[-1] < 24 * 3600 * 1000) == (0, True)
     assert {one["low"] for one in wide} == {0}
     assert all(one["high"] > 2 * one["value"] for one in wide)
+
+
+def test_values_are_in_the_unit_of_reports(tmp_path: Path) -> None:
+    """As in the history of a terminal: durations in ms."""
+    public = site_of(tmp_path, [1 + 0.01 * (day % 3) for day in range(14)], "s")
+    (page,) = (public / "metrics").glob("x-imported-*.html")
+    assert '<th class="right">ms</th>' in (text := page.read_text(encoding="utf-8"))
+    assert re.findall(r'data-label="estimate" class="right">([^<]+)<', text)[:3] == ["1,010", "1,000", "1,020"]
+    (file,) = (public / "data").glob("x-imported-*.js")
+    data = json.loads(file.read_text().removeprefix("slotmark(").removesuffix(");\n"))
+    assert data["unit"] == "ms"
+    assert data["series"][0]["unit"] == pytest.approx(1020)
+    newest = sorted((public / "runs").glob("*.html"))[0].read_text(encoding="utf-8")
+    assert 'data-label="unit">ms<' in newest
+    shown = slotmark("history", "imported_duration", "--store", tmp_path / "store").stdout
+    assert "1,010" in shown
 
 
 def test_two_runs_are_chosen_by_keyboard_and_by_clicks(public: Path, store: Path) -> None:

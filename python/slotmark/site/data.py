@@ -21,10 +21,11 @@ def data_of(page: Page) -> bytes:
     series = []
     for one in page.series:
         there, rows = one.there, len(one.estimates.rows)
-        estimates = one.column.estimates[there]
+        estimates = page.scale * one.column.estimates[there]
+        own = page.scale if one.column.scale != "log" else 1.0
         unit = _unit(estimates)
         # On a scale of logarithms the reach is a share already.
-        reach = one.column.reach_within[there] / (1.0 if one.column.scale == "log" else unit)
+        reach = own * one.column.reach_within[there] / (1.0 if one.column.scale == "log" else unit)
         places = there.astype(np.uint16 if rows < _WIDE else np.uint32)
         series.append(
             {
@@ -37,14 +38,14 @@ def data_of(page: Page) -> bytes:
                 "reach": _packed(reach.astype(np.float16)),
                 "log": one.column.scale == "log",
                 "unit": unit,
-                "pair": one.reach if one.reach is not None and np.isfinite(one.reach) else None,
+                "pair": own * one.reach if one.reach is not None and np.isfinite(one.reach) else None,
             }
         )
     changes = [{"at": one.at_ns // 10**6, "state": one.state, "version": one.version} for one in page.changes]
     return _statement(
         {
             "kind": "metric",
-            "unit": page.metric.unit,
+            "unit": page.unit,
             "series": series,
             "changes": changes,
         }

@@ -35,7 +35,7 @@ def feed(settings: "Settings", changes: "Sequence[tuple[Page, FoundChange]]", ne
 
 
 def _entry(root: str, page: "Page", change: FoundChange) -> str:
-    size = difference_with_span(change.ratio, change.delta)
+    size = difference_with_span(change.ratio, change.delta, page.scale)
     of = ", ".join(filter(None, (page.group.target, page.part)))
     since = f" since {change.version or change.name}"
     title = f"{page.metric.name}, {of}: {change.word} {size}{since}"

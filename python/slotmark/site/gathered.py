@@ -16,6 +16,7 @@ from slotmark.history.results import FoundChange
 from slotmark.history.series import Group
 from slotmark.history.store import Store
 from slotmark.metrics import Metric, catalogue
+from slotmark.numbers import readable
 from slotmark.site.names import of_metric, of_run
 from slotmark.statistics.between_runs import Spread
 from slotmark.statistics.change_points import Rules
@@ -68,6 +69,16 @@ class Page(msgspec.Struct, frozen=True):
     metric: Metric
     part: str
     series: list[Series]
+
+    @property
+    def unit(self) -> str:
+        """The unit that its values are shown in."""
+        return readable(self.metric.unit)[1]
+
+    @property
+    def scale(self) -> float:
+        """The factor from the metric's own unit to :attr:`unit`."""
+        return readable(self.metric.unit)[0]
 
     @property
     def of(self) -> str:

@@ -16,7 +16,8 @@ from slotmark.history.decisions import Decisions
 from slotmark.history.differences import CONFIDENCE, step_to, steps_by_chance
 from slotmark.history.results import FoundChange
 from slotmark.history.store import Store
-from slotmark.numbers import brief, day, difference_with_span, number, percent, signed, signed_interval, span
+from slotmark.metrics import catalogue
+from slotmark.numbers import brief, day, difference_with_span, number, percent, readable, signed, signed_interval, span
 from slotmark.numbers import change as change_in_words
 from slotmark.report import report_style
 from slotmark.report.renderers.vega import vega
@@ -178,12 +179,18 @@ def _environment() -> jinja2.Environment:
         day=day,
         number=number,
         percent=percent,
-        size=lambda one: difference_with_span(one.ratio, one.delta),
+        size=_size,
         picture=lambda one: Markup(picture(one)),
         newest=_newest,
         short=of_run,
     )
     return environment
+
+
+def _size(change: FoundChange) -> str:
+    """The size of a change, in the unit that its metric is shown in."""
+    scale, _ = readable(catalogue(change.group.bench)[change.metric].unit)
+    return difference_with_span(change.ratio, change.delta, scale)
 
 
 def _asset(name: str) -> str:
@@ -219,7 +226,7 @@ def _newest(page: Page) -> str:
     if last is None:
         return "-"
     value = float(last[1].column.estimates[last[1].there[-1]])
-    return f"{number(value)} {page.metric.unit}".strip()
+    return f"{number(page.scale * value)} {page.unit}".strip()
 
 
 def _worst(changes: Sequence[FoundChange]) -> Verdict | None:
@@ -276,7 +283,11 @@ def _counted(changes: Iterable[FoundChange]) -> list[tuple[Verdict, int, str]]:
 def _rows(page: Page) -> list[tuple[dict[str, object], str, str]]:
     """The newest runs of a metric: their row of the index, kind of machine, and estimate."""
     rows = [
-        (one.estimates.rows[place], one.estimates.group.machine, number(float(one.column.estimates[place])))
+        (
+            one.estimates.rows[place],
+            one.estimates.group.machine,
+            number(page.scale * float(one.column.estimates[place])),
+        )
         for one in page.series
         for place in one.there[-MOST_ROWS:]
     ]
@@ -288,7 +299,8 @@ class _Cells(msgspec.Struct, frozen=True):
 
     Attributes:
         series: The series.
-        estimates: The estimate of each run; not a number where it has none.
+        estimates: The estimate of each run in the unit that it is shown in; not a number where it has none.
+        scale: The factor from the metric's own unit to that.
         changes: What began with a run, by its digest.
         named: The cells with metric and part.
         unit: The cell with the unit.
@@ -297,6 +309,7 @@ class _Cells(msgspec.Struct, frozen=True):
 
     series: Series
     estimates: list[float]
+    scale: float
     changes: dict[str, FoundChange]
     named: Markup
     unit: Markup
@@ -320,7 +333,7 @@ def _run(places: Sequence[tuple[_Cells, int]], digest: str, row: dict[str, objec
     for cells, place in places:
         rows = cells.series.estimates.rows
         step = step_to(cells.series.column, place, cells.series.reach)
-        since = _size_of_step(cells.series, step.size) if step else ""
+        since = _size_of_step(cells.series, step.size, cells.scale) if step else ""
         change = cells.changes.get(digest)
         found.append(_Row(cells, number(cells.estimates[place]), since, bool(step and step.beyond), change))
         before = str(rows[place - 1]["run"]) if place else before
@@ -336,16 +349,16 @@ def _run(places: Sequence[tuple[_Cells, int]], digest: str, row: dict[str, objec
     }
 
 
-def _size_of_step(one: Series, size: float) -> str:
-    return change_in_words(size) if one.column.scale == "log" else signed(size)
+def _size_of_step(one: Series, size: float, scale: float) -> str:
+    return change_in_words(size) if one.column.scale == "log" else signed(scale * size)
 
 
-def _chance(one: Series) -> str:
+def _chance(one: Series, scale: float) -> str:
     """The differences that two runs of one build have by chance, in words; empty where nothing tells."""
     if one.reach is None:
         return ""
     sizes = steps_by_chance(one.column, one.reach)
-    return span(sizes) if one.column.scale == "log" else signed_interval(sizes)
+    return span(sizes) if one.column.scale == "log" else signed_interval(sizes, scale)
 
 
 def _places(found: Gathered) -> dict[str, list[tuple[_Cells, int]]]:
@@ -357,11 +370,12 @@ def _places(found: Gathered) -> dict[str, list[tuple[_Cells, int]]]:
         for one in page.series:
             cells = _Cells(
                 series=one,
-                estimates=one.column.estimates.tolist(),
+                estimates=(page.scale * one.column.estimates).tolist(),
+                scale=page.scale,
                 changes={change.run: change for change in reversed(one.changes)},
                 named=named(page),
                 unit=unit(page),
-                by_chance=by_chance(_chance(one)),
+                by_chance=by_chance(_chance(one, page.scale)),
             )
             for place in one.there.tolist():
                 places.setdefault(str(one.estimates.rows[place]["run"]), []).append((cells, place))

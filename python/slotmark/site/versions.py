@@ -8,7 +8,7 @@ import msgspec
 from slotmark.history.columns import whole
 from slotmark.history.differences import Difference, differences
 from slotmark.metrics import Metric
-from slotmark.numbers import difference_with_span, number, signed
+from slotmark.numbers import difference_with_span, number, readable, signed
 from slotmark.site.gathered import Versions
 from slotmark.site.names import of_metric, of_version
 from slotmark.verdict import BY_CONCERN, Verdict
@@ -18,11 +18,12 @@ MOST_RUNS = 20
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A metric of the table: the name of its page, the metric, the part, both levels and the difference in words, the verdict and its reason."""
+    """A metric of the table: the name of its page, the metric, the part, the unit that it is shown in, both levels and the difference in words, the verdict and its reason."""
 
     page: str
     metric: Metric
     part: str
+    unit: str
     before: str
     after: str
     difference: str
@@ -90,16 +91,17 @@ def version_pages(every: Sequence[Versions]) -> Iterator[VersionPage]:
 
 
 def _line(one: Versions, metric: Metric, difference: Difference) -> Line:
-    judgement = difference.judgement
+    judgement, (scale, unit) = difference.judgement, readable(metric.unit)
     return Line(
         page=of_metric(one.estimates.group, metric.id, difference.part),
         metric=metric,
         part=difference.part,
-        before=number(difference.before),
-        after=number(difference.after),
-        difference=difference_with_span(difference.ratio, difference.delta)
+        unit=unit,
+        before=number(scale * difference.before),
+        after=number(scale * difference.after),
+        difference=difference_with_span(difference.ratio, difference.delta, scale)
         if difference.delta
-        else signed(difference.after - difference.before),
+        else signed(scale * (difference.after - difference.before)),
         verdict=judgement.verdict if judgement else None,
         reason=judgement.reason if judgement else "nothing tells what runs of one build differ by",
     )

@@ -6,7 +6,7 @@ from slotmark.history.results import Changes, FoundChange, History, SeriesHistor
 from slotmark.history.series import Group
 from slotmark.metrics import Metric, catalogue
 from slotmark.numbers import change as change_of
-from slotmark.numbers import day, difference_with_span, interval, number, p_value, percent, signed
+from slotmark.numbers import day, difference_with_span, interval, number, p_value, percent, readable, signed
 from slotmark.report.document import Block, Cell, Column, Document, Paragraph, Section, Table
 from slotmark.report.sections.cells import DIRECTION, headed
 from slotmark.statistics.change_points import FIRST
@@ -36,7 +36,9 @@ def history_document(found: History) -> Document:
                 "Runs of other kinds of machines, or of other work, have a history of their own: they are never compared."
             )
         )
-    return Document(headed(metric), subtitle, [*sections, Section("How to read it", notes, brief=True)])
+    return Document(
+        headed(metric, readable(metric.unit)[1]), subtitle, [*sections, Section("How to read it", notes, brief=True)]
+    )
 
 
 def changes_document(found: Changes) -> Document:
@@ -92,6 +94,7 @@ def _left_out(count: int) -> str:
 
 
 def _series(metric: Metric, one: SeriesHistory) -> list[Block]:
+    scale, unit = readable(metric.unit)
     shown = one.versions[-MOST_LINES:]
     low, high = min(one.levels), max(one.levels)
     begun = {change.version: change for change in one.changes}
@@ -101,10 +104,10 @@ def _series(metric: Metric, one: SeriesHistory) -> list[Block]:
             Cell(line.ref[:12]),
             Cell(day(line.at_ns)),
             Cell(str(line.runs)),
-            Cell(number(line.estimate.estimate)),
-            Cell(interval(line.estimate) if line.over else "-"),
+            Cell(number(scale * line.estimate.estimate)),
+            Cell(interval(line.estimate, scale) if line.over else "-"),
             Cell(ticks(_few(line.levels), low, high)),
-            Cell(_in_short(begun[line.version]) if line.version in begun else ""),
+            Cell(_in_short(begun[line.version], scale) if line.version in begun else ""),
         ]
         for line in shown
     ]
@@ -113,7 +116,7 @@ def _series(metric: Metric, one: SeriesHistory) -> list[Block]:
         Column("ref", "left", detail=all(line.ref.startswith(line.version) for line in shown if line.ref)),
         Column("measured", "left"),
         Column("runs"),
-        Column(metric.unit or "estimate"),
+        Column(unit or "estimate"),
         Column("95 % interval"),
         Column("course", "left"),
         Column("change", "left"),
@@ -122,7 +125,7 @@ def _series(metric: Metric, one: SeriesHistory) -> list[Block]:
     notes = [f"The {counted(hidden, 'version')} before these aren't shown."] if hidden else []
     blocks: list[Block] = [
         Table(_title(one.group, one.part), columns, rows, [*notes, *_notes(shown, one.table)]),
-        Paragraph(f"{sparkline(one.course)}  {number(low)} to {number(high)}"),
+        Paragraph(f"{sparkline(one.course)}  {number(scale * low)} to {number(scale * high)}"),
     ]
     if len(one.levels) <= FIRST and not one.table:
         blocks.append(Paragraph(f"Changes are looked for from the {FIRST + 1}th run on: here are {len(one.levels)}."))
@@ -149,8 +152,8 @@ def _notes(shown: Sequence[VersionLine], table: str) -> list[str]:
     return found
 
 
-def _in_short(change: FoundChange) -> str:
-    size = change_of(change.ratio.estimate) if change.ratio else signed(change.delta.estimate)
+def _in_short(change: FoundChange, scale: float) -> str:
+    size = change_of(change.ratio.estimate) if change.ratio else signed(scale * change.delta.estimate)
     return f"{change.word} {size}, {change.state}{'' if change.matters else ', within the margin'}"
 
 
@@ -182,7 +185,7 @@ def _table(found: Sequence[FoundChange]) -> Table:
             Cell(", ".join(filter(None, (one.metric, one.part))), remark=_title(one.group, "")),
             Cell(day(one.at_ns)),
             Cell(f"{one.version_before} -> {one.version}" if one.version_before != one.version else one.version),
-            Cell(difference_with_span(one.ratio, one.delta)),
+            Cell(difference_with_span(one.ratio, one.delta, readable(catalogue(one.group.bench)[one.metric].unit)[0])),
             Cell(percent(one.margin)),
             Cell("accepted" if one.accepted else one.word),
             Cell(one.state),

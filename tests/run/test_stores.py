@@ -13,6 +13,7 @@ import duckdb
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from slotmark import stores
@@ -162,6 +163,19 @@ def test_a_column_that_was_not_fetched_is_an_error_and_never_zeros(s3: S3) -> No
     with pytest.raises(duckdb.Error):
         database.execute(f"SELECT sum(a) FROM '{file}'").fetchall()
     assert found.table("numbers").equals(table)
+
+
+def test_a_column_with_a_dot_in_its_name_is_fetched(s3: S3) -> None:
+    """As those of all simulations of a sweep: 0.50 adoption. Parts of a column have a dot before their names too."""
+    numbers = np.random.default_rng(1).integers(0, 1 << 60, TAIL_BYTES)
+    table = pa.table({"0": numbers, "0.50 adoption": numbers + 1, "parts": [{"a": int(n)} for n in numbers]})
+    with RunWriter(at("dots")) as writer:
+        writer.table("numbers", table)
+        writer.finish(manifest())
+    for name in table.column_names:
+        found = open_run(at("dots"))
+        found.fetch("numbers", [name])
+        assert pq.read_table(found.table_files("numbers")[0], columns=[name])[name].equals(table[name])
 
 
 def test_what_is_not_there_or_may_not_be_read_is_told(s3: S3, run: Run, kept: Url) -> None:

@@ -144,7 +144,7 @@ class Objects:
             for part in parts:
                 there = self._fetched[part.file]
                 chunks = _chunks(pq.read_metadata(self.folder / "tables" / part.file))
-                new = [one for one in chunks if (columns is None or one[0] in columns) and one[0] not in there]
+                new = [one for one in chunks if (columns is None or _is_of(one[0], columns)) and one[0] not in there]
                 traffic.add(needed=sum(end - start for _, start, end in new))
                 there |= {name for name, _, _ in new}
                 if part.file not in self._whole:
@@ -213,7 +213,7 @@ def damaged_table(path: object, error: object) -> RunError:
 
 
 def _chunks(metadata: pq.FileMetaData) -> list[tuple[str, int, int]]:
-    """The columns' places in a file: the name of the column, where it begins and where it ends; once per row group."""
+    """The columns' places in a file: the path of the column, where it begins and where it ends; once per row group."""
     found = []
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
@@ -221,8 +221,13 @@ def _chunks(metadata: pq.FileMetaData) -> list[tuple[str, int, int]]:
             chunk = row_group.column(place)
             first = [at for at in (chunk.dictionary_page_offset, chunk.data_page_offset) if at]
             start = min(first, default=0)
-            found.append((chunk.path_in_schema.partition(".")[0], start, start + chunk.total_compressed_size))
+            found.append((chunk.path_in_schema, start, start + chunk.total_compressed_size))
     return found
+
+
+def _is_of(path: str, columns: Collection[str]) -> bool:
+    """Returns whether a path in a file is that of one of some columns, or of a part of it: their names may have dots too."""
+    return path in columns or any(path.startswith(f"{column}.") for column in columns)
 
 
 def _together(ranges: Iterable[tuple[int, int]], size: int) -> list[tuple[int, int]]:

@@ -16,6 +16,7 @@ from functools import cache, wraps
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -49,7 +50,27 @@ _CLIENT = {"timeout": "2min", "connect_timeout": "10s"}
 _ALLOW_HTTP = ("AWS_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP")
 
 _CODE = re.compile(r"<Code>([A-Za-z]{1,64})</Code>")
-_STATUS = re.compile(r"status code: (\d{3} [A-Za-z ]{1,40})")
+_STATUS = re.compile(r"status code: ((\d{3}) [A-Za-z ]{1,40})")
+
+_ENDPOINTS = {"s3": ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"), "gs": ("GOOGLE_BASE_URL",)}
+"""Variables that the library takes the address of a store from. It panics where that is no URL."""
+
+_CREDENTIALS = "the store refuses these credentials"
+_REGION = "the bucket is in another region than AWS_REGION names. Set that to the bucket's; where it isn't set, it is us-east-1."
+_TOLD = {
+    "NoSuchBucket": "there is no such bucket. Make it, or correct the URL.",
+    "RequestTimeTooSkewed": "this machine's clock is off by the store's. Set it right.",
+    "AuthorizationHeaderMalformed": _REGION,
+    "IllegalLocationConstraintException": _REGION,
+    "ExpiredToken": f"{_CREDENTIALS}: they are temporary, and have expired. Get new ones into the environment.",
+}
+"""By the code of an answer, what it means and what to do."""
+
+_TOKENS = ("InvalidToken", "TokenRefreshRequired")
+"""Codes of answers that refuse credentials, and have another status than 401 and 403."""
+
+_ASKED_AGAIN = ("408", "409", "429")
+"""Status of answers below 500 after which the same request may succeed."""
 
 _CONFLICTS = 6
 """Times that a conditional put is tried where the store says that another one is under way."""
@@ -359,18 +380,24 @@ class Bucket:
         import obstore.exceptions as failures  # noqa: PLC0415
 
         text = str(error)
-        code = _CODE.search(text) or _STATUS.search(text)
-        answered = f" ({code[1].strip()})" if code else ""
-        if code and code[1] == "NoSuchBucket":
-            told = "there is no such bucket. Make it, or correct the URL."
+        code, status = _CODE.search(text), _STATUS.search(text)
+        named = code[1] if code else status[1].strip() if status else ""
+        answered = f" ({named})" if named else ""
+        denied = isinstance(error, failures.PermissionDeniedError | failures.UnauthenticatedError)
+        if named in _TOLD:
+            told = _TOLD[named]
+        elif "redirect without LOCATION" in text:
+            told = _REGION
         elif isinstance(error, FileNotFoundError):
             told = f"there is no such object{answered}. Copy the run again from where it was made."
-        elif isinstance(error, failures.PermissionDeniedError | failures.UnauthenticatedError):
-            told = f"the store refuses these credentials{answered}. They come from the environment, as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (docs/scale.md)."
+        elif denied or named in _TOKENS or (status and status[2] in ("401", "403")):
+            told = f"{_CREDENTIALS}{answered}. They come from the environment, as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, with AWS_SESSION_TOKEN where they are temporary (docs/scale.md)."
         elif isinstance(error, failures.NotSupportedError):
-            told = f"this store can't do that{answered}. Only whole objects and ranges are read over http."
+            told = f"it is on a server that doesn't answer requests for ranges{answered}, by which it is read. Copy it here first, or serve it by one that does."
         elif "builder error" in text and self.url.listed:
             told = "its endpoint is no https URL. Correct it, or set AWS_ALLOW_HTTP=true where http without encryption is meant."
+        elif status and status[2] < "500" and status[2] not in _ASKED_AGAIN:
+            told = f"the store refuses this request{answered}. Correct the URL, or the store's address and credentials in the environment (docs/scale.md)."
         elif answered:
             told = f"the store failed{answered}, also when asked again. Try again later."
         else:
@@ -415,9 +442,14 @@ def _bucket_of(url: str) -> Bucket:
 
 @cache
 def client(scheme: str, bucket: str) -> "ObjectStore":
-    """The library's client of a store, which all threads share; made from the environment as it is then."""
+    """The library's client of a store, which all threads share; made from the environment as it is then. StoreError where that doesn't say how to reach it."""
     from obstore.store import from_url  # noqa: PLC0415
 
+    for name in _ENDPOINTS.get(scheme, ()):
+        if name in os.environ and not _is_endpoint(os.environ[name]):
+            raise StoreError(
+                f"{scheme}://{bucket}: {name}, the address of the store, is no URL. Expected one as https://host:9000; for {scheme}'s own, unset it."
+            )
     # The library reads this setting itself only where no option is given.
     plain = scheme == "http" or any(os.environ.get(name, "").lower() in ("true", "1") for name in _ALLOW_HTTP)
     options: Any = {**_CLIENT, "allow_http": plain}
@@ -427,3 +459,12 @@ def client(scheme: str, bucket: str) -> "ObjectStore":
     except Exception as error:  # of several kinds, by scheme: a part of the configuration that is missing
         text = one_line(str(error).splitlines()[0])[:200]
         raise StoreError(f"{scheme}://{bucket}: the environment doesn't say how to reach it: {text}") from None
+
+
+def _is_endpoint(text: str) -> bool:
+    try:
+        found = urlsplit(text)
+        _ = found.port
+    except ValueError:
+        return False
+    return found.scheme in ("http", "https") and bool(found.hostname) and bool(re.fullmatch(r"[!-~]+", text))

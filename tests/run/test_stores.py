@@ -377,6 +377,40 @@ def test_a_write_that_fails_is_told_and_leaves_nothing(
 
 
 @pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [
+        (400, "ExpiredToken", "temporary, and have expired"),
+        (400, "InvalidToken", "refuses these credentials (InvalidToken)"),
+        (400, "AuthorizationHeaderMalformed", "Set that to the bucket's"),
+        (301, "PermanentRedirect", "Set that to the bucket's"),
+        (403, "RequestTimeTooSkewed", "clock"),
+        (400, "InvalidRequest", "refuses this request (InvalidRequest)"),
+    ],
+)
+def test_what_no_later_try_mends_has_its_own_remedy(s3: S3, kept: Url, status: int, code: str, words: str) -> None:
+    with through(s3, planted := Fault(refused(status, code))), pytest.raises(SlotmarkError) as found:
+        open_run(kept)
+    assert planted.met == 1
+    assert words in str(found.value)
+    assert "again" not in str(found.value)
+
+
+def test_a_listing_that_is_refused_is_a_matter_of_credentials(s3: S3, run: Run) -> None:
+    with through(s3, Fault(refused(403, "AccessDenied"), "GET", "list-type")):
+        refuses(copy_run, run.place, at("unseen"), words=("credentials (AccessDenied)",))
+
+
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
+@pytest.mark.parametrize("value", ["localhost:7070", "", "http//host:7070", "http://u:pass77@ho st", "http://[::1"])
+def test_an_address_of_a_store_that_is_no_url_is_refused(
+    s3: S3, name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    monkeypatch.setattr(stores, "client", stores.client.__wrapped__)
+    refuses(open_run, at("x"), words=("s3://runs: ", f"{name}, the address of the store, is no URL"))
+
+
+@pytest.mark.parametrize(
     ("name", "answers", "told"),
     [
         ("answer-lost", True, "the run is whole all the same"),
@@ -502,6 +536,12 @@ def test_a_run_is_read_over_http(run: Run) -> None:
         refuses(open_runs, f"http://127.0.0.1:{port}/", words=("no run.json",))
         refuses(copy_run, run.place, place(f"http://127.0.0.1:{port}/b"), words=("for reading",))
     assert check_run(place(f"file://{run.place}")) == 2
+
+
+def test_a_web_server_without_ranges_is_named(run: Run, tmp_path: Path) -> None:
+    """As the one of Python's library: it gives whole files only."""
+    with serving(run.path.parent, ranges=False) as port:
+        refuses(open_run, f"http://127.0.0.1:{port}/a", words=("answer requests for ranges", "Copy it here first"))
 
 
 def test_without_a_url_no_client_of_stores_is_loaded(run: Run) -> None:

@@ -110,6 +110,11 @@ def test_a_run_is_the_same_in_a_folder_and_in_a_store(s3: S3, run: Run, kept: Ur
     assert [str(one.place) for one in open_runs("s3://runs/several")] == [f"s3://runs/several/x-{n}" for n in (9, 10)]
 
 
+def test_copy_prints_where_the_copy_is(s3: S3, kept: Url, tmp_path: Path) -> None:
+    for to in ("s3://runs/printed", tmp_path / "printed"):
+        assert slotmark("copy", str(kept), to).stdout == f"{to}\n"
+
+
 def test_a_simulation_writes_to_a_store_and_is_shown_with_few_bytes(s3: S3, tmp_path: Path) -> None:
     """The bytes that --verbose prints are those that the server sent, and hardly more than the columns that were needed. All is read by DuckDB and by compiled code."""
     profile = load_profile("value-only-5", ["run.slots=6000"])

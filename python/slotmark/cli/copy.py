@@ -14,4 +14,4 @@ def copy(
     """Copy a run between folders and object stores; whole or not at all, and checked by the digests in run.json."""
     from slotmark.run import copy_run
 
-    typer.echo(copy_run(place(run), place(to)).path)
+    typer.echo(copy_run(place(run), place(to)).place)

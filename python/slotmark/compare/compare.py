@@ -104,7 +104,7 @@ def compare(
     mixed = [run for side in runs for run in ([side] if isinstance(side, Run) else side) if run.manifest.mixed]
     if mixed and len(runs) > 1:
         raise ComparisonError(
-            f"{mixed[0].path}: two targets took part in this run together. Name its rounds alone, with commas: each has both sides."
+            f"{mixed[0].place}: two targets took part in this run together. Name its rounds alone, with commas: each has both sides."
         )
     if len(runs) < 2 and not mixed:
         raise ComparisonError("A comparison needs a baseline and at least one candidate: name two runs or more.")

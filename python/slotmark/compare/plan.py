@@ -140,7 +140,7 @@ def _chances_of_rounds(
     mixed = entries.mixed
     if mixed is None:
         raise ComparisonError(
-            f"{rounds[0].path}: two targets shared this run, but bench '{entries.bench}' has no way to keep them apart. Leave it out."
+            f"{rounds[0].place}: two targets shared this run, but bench '{entries.bench}' has no way to keep them apart. Leave it out."
         )
     ran, names = who_ran(rounds, mixed), rounds[0].manifest.mixed
     found = (

@@ -8,8 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import chdir, contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from tests.cluster.live.machine import (
     until,
 )
 from tests.conftest import REPO, slotmark
+from tests.s3 import S3, SLOW_DOWN, Fault, proxy
 
 HOSTS = 3
 
@@ -43,9 +44,11 @@ def node(tmp_path: Path) -> Callable[..., str]:
     return lambda *more: " ".join([str(folder), *more])
 
 
-def run_live(bed: Path, out: Path, node: str, *more: str) -> subprocess.CompletedProcess[str]:
+def run_live(
+    bed: Path, out: Path | str, node: str, *more: str, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     options = ("--for", "4s", "--network", "loopback", "--no-workload", "--start-in", "3s", "--ready-within", "2min")
-    return slotmark("cluster", "run", bed, "--node", node, "-o", out, *options, *more)
+    return slotmark("cluster", "run", bed, "--node", node, "-o", out, *options, *more, env=env)
 
 
 def kinds(run: Run) -> set[str]:
@@ -310,6 +313,42 @@ def test_a_full_disk_leaves_what_nodes_logged(bed: Path, tmp_path: Path, node: C
     assert not (tmp_path / "live").exists()
     assert all((logs / f"node-{number}" / "stdout").stat().st_size > 0 for number in range(HOSTS))
     assert not of_conductor(conductor.pid)
+
+
+def test_a_run_that_its_store_does_not_take_is_kept_whole_in_a_folder(
+    bed: Path, tmp_path: Path, node: Callable[..., str], s3: S3
+) -> None:
+    """With its warnings and what was measured beside the logs, which no reading of the logs gives back."""
+    refused = proxy(s3.port, Fault(SLOW_DOWN, "PUT", "tables/"))
+    with refused as between, chdir(tmp_path):
+        failed = run_live(bed, "s3://runs/by/live", node(), env=s3.environment(between.port))
+        again = run_live(bed, "s3://runs/by/live", node(), env=s3.environment())
+    assert failed.returncode == 2
+    assert (
+        "live: the whole run is kept there. Put it into a store: slotmark copy live s3://runs/by/live" in failed.stderr
+    )
+    assert failed.stderr.splitlines()[-1].endswith("(SlowDown), also when asked again. Try again later.")
+    assert s3.names("by/live") == []
+    run = open_run(tmp_path / "live")
+    check_run(run.place)
+    assert {"no_latencies", "no_workload"} <= kinds(run)
+    assert "node_usage" in run.manifest.tables
+    assert (tmp_path / "live.logs" / "node-0" / "stdout").exists()
+    assert (again.returncode, again.stderr) == (
+        2,
+        "slotmark: -o s3://runs/by/live: live exists already. Name another, or remove it.\n",
+    )
+
+
+@pytest.mark.slow
+def test_a_run_in_a_store_leaves_its_logs_here_alone(
+    bed: Path, tmp_path: Path, node: Callable[..., str], s3: S3
+) -> None:
+    with chdir(tmp_path):
+        done = run_live(bed, "s3://runs/live", node(), env=s3.environment())
+        assert (done.returncode, done.stdout) == (0, "s3://runs/live\n"), done.stderr
+        assert "no_latencies" in kinds(open_run("s3://runs/live"))
+        assert [one.name for one in tmp_path.glob("live*")] == ["live.logs"]
 
 
 def test_nothing_runs_on_when_the_conductor_is_killed(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:

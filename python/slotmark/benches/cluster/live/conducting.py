@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 
 import msgspec
 import pyarrow as pa
@@ -31,7 +32,8 @@ from slotmark.measure.process import refuse_without_linux
 from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.filters import MEASURED
 from slotmark.numbers import fixed, percent, plain
-from slotmark.run import MachineFacts, Run
+from slotmark.places import Place, Url
+from slotmark.run import MachineFacts, Run, copy_run
 from slotmark.run.manifest import MIXED, ROUND
 from slotmark.warnings import Warning
 from slotmark.words import listed
@@ -66,6 +68,21 @@ class LiveRun(msgspec.Struct, frozen=True):
     cut: str
     interrupted: bool
     output: list[str]
+
+
+def _in_its_place(run: Run, out: Place, on_remark: Callable[[str], None]) -> Run:
+    """Moves a run to the store that it was asked for in, if any. It can't be made again, so where that fails it stays, and the user is told."""
+    if not isinstance(out, Url):
+        return run
+    try:
+        there = copy_run(run.place, out)
+    except BaseException:
+        on_remark(
+            f"{run.place}: the whole run is kept there. Put it into a store: slotmark copy {quote(str(run.place))} {quote(str(out))}"
+        )
+        raise
+    shutil.rmtree(run.path)
+    return there
 
 
 def _why(error: BaseException) -> str:
@@ -105,6 +122,7 @@ def run_live(
             measurement.
         ServerError: The emulated network can't be made.
         LogError: The logs can't be ingested; they are kept.
+        StoreError: The run can't be written to its store; it is kept in a folder.
         OSError: A file can't be written or read; the run directory is kept where the measurement had begun.
         KeyboardInterrupt: A signal came before the measurement, or a second one while nodes were ending.
     """
@@ -141,7 +159,8 @@ def run_live(
                 cluster.stop()
                 statistics = in_all(site.machines.each(Part.end_network).values())
             here = _measured_here(request, site, cluster, statistics, cut, noted)
-            run, ingested = site.ingest(IngestRequest(logs=[str(folder)], out=request.out, target=target), here)
+            run, ingested = site.ingest(IngestRequest(logs=[str(folder)], out=request.here, target=target), here)
+            run = _in_its_place(run, request.out, on_remark)
         except BaseException:
             if kept:
                 on_remark(f"{listed(site.output)}: what nodes logged is kept there")

@@ -136,7 +136,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         Place,
         Option(
             "The new run folder; logs are kept in RUN.logs beside it. With several rounds, the folder that all of them are made in. Or a run's URL in an "
-            "object store; logs are then in RUN.logs here.",
+            "object store; logs are then in RUN.logs here, and the run in RUN until the store has it.",
             "RUN",
             ("-o", "--out"),
             parse=lambda _flag, named: place(named),
@@ -223,9 +223,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def logs(self) -> Path:
         """The run directory: logs, genesis and stores of the nodes, beside the run folder; of a run in a store, here."""
-        return (
-            Path(f"{self.out.name}.logs") if isinstance(self.out, Url) else self.out.with_name(self.out.name + ".logs")
-        )
+        return self.here.with_name(self.here.name + ".logs")
+
+    @property
+    def here(self) -> Path:
+        """The run folder on this machine; of a run in a store, where it is until that has it."""
+        return Path(self.out.name) if isinstance(self.out, Url) else self.out
 
 
 USUAL_ROUNDS = 4

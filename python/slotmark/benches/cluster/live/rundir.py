@@ -32,8 +32,8 @@ def make_rundir(request: Request, start_s: int, node: str, *, loopback: bool, qu
         BedError: The bed is damaged.
     """
     try_out(request.out)
-    for path in (request.out, request.logs):
-        if isinstance(path, Path) and path.exists():
+    for path in (request.here, request.logs):
+        if path.exists():
             raise ArgumentError(f"-o {request.out}: {path} exists already. Name another, or remove it.")
     try:
         request.logs.mkdir(parents=True)

@@ -8,7 +8,7 @@ import re
 import sys
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
@@ -23,6 +23,7 @@ import msgspec
 from slotmark.cleaning import one_line
 from slotmark.errors import StoreError
 from slotmark.places import Url
+from slotmark.temporary import temporary_place
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -87,6 +88,23 @@ R = TypeVar("R")
 def remark(text: str) -> None:
     """Prints a line on standard error."""
     sys.stderr.write(f"slotmark: {one_line(text)}\n")
+
+
+def not_kept(error: OSError) -> StoreError:
+    """The error about the folder for temporary files, where what is read of stores is kept."""
+    return StoreError(
+        f"what is read of a store can't be kept in {temporary_place()} ({error.strerror}). Free space there, or set TMPDIR to a folder of another disk."
+    )
+
+
+def keep(file: Path, pieces: Iterable[bytes | memoryview]) -> None:
+    """Writes what is read of a store to a new file in a folder for a while. StoreError where there is no room."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("wb") as out:
+            out.writelines(pieces)
+    except OSError as error:
+        raise not_kept(error) from error
 
 
 class Traffic:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from slotmark.engine import NotMergedError, Piece, Shard, gathered, opened, shar
 from slotmark.engine.reached import forget
 from slotmark.errors import PieceError, SlotmarkError
 from slotmark.places import Place, Url
+from slotmark.stores import Bucket
 from tests.conftest import bytes_of, slotmark
 from tests.engine.works import filled
 from tests.s3 import BUCKET, S3, SLOW_DOWN, Fault, through
@@ -148,3 +150,24 @@ def test_what_is_no_folder_of_shards_is_let_be(s3: S3) -> None:
         opened(Url("s3", BUCKET, "other"))
     assert s3.names("other") == ["thing"]
     assert os.environ["AWS_ENDPOINT"]
+
+
+def test_a_full_disk_for_temporary_files_is_named(s3: S3, tmp_path: Path) -> None:
+    """Shards, merges, and ingest, which looks at logs, keep there what they read of a store."""
+    there = f"s3://{BUCKET}/no-room"
+    assert slotmark(*SWEEP, "--shard", "1/1", "-o", there).returncode == 0
+    (tmp_path / "stdout").write_text('{"at":"2026-01-01T00:00:00Z","ns":"x","data":{}}\n' * 100)
+    Bucket(Url("s3", BUCKET, "no-room-logs")).put("node-0/stdout", tmp_path / "stdout")
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (256, 256))
+
+    for command in (
+        ("merge", there, "-o", tmp_path / "merged"),
+        (*SWEEP, "--shard", "1/1", "-o", there),
+        ("ingest", f"s3://{BUCKET}/no-room-logs", "-o", tmp_path / "run"),
+    ):
+        ended = slotmark(*command, preexec_fn=limit, env={**os.environ, "TMPDIR": str(tmp_path)})
+        told = f"slotmark: what is read of a store can't be kept in {tmp_path} (File too large). Free space there,"
+        assert ended.stderr.startswith(told), ended.stderr
+        assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)

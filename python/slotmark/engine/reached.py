@@ -13,7 +13,7 @@ from pathlib import Path
 from slotmark.engine.kept import MOST_OUTPUT_BYTES, folder_of, is_whole, kept
 from slotmark.errors import PieceError, StoreError
 from slotmark.places import Place, Url
-from slotmark.stores import Bucket, remark
+from slotmark.stores import Bucket, keep, remark
 from slotmark.temporary import temporary_folder
 
 SHARED_FILE = "shards.json"
@@ -70,7 +70,7 @@ class _InStore(Reached):
                 raise PieceError(f"{self._url}: not a folder of shards: {others[0]!r} is in it. Choose another -o.")
             written = self._bucket.create(SHARED_FILE, shared)  # of shards that begin at once, one writes it
             text = shared if written.ours else written.there
-        (self.folder / SHARED_FILE).write_bytes(text)
+        keep(self.folder / SHARED_FILE, [text])
 
     def bring(self, names: Sequence[str]) -> None:
         self._bucket.each(self._bring, names)
@@ -80,17 +80,15 @@ class _InStore(Reached):
         if content is None:
             return
         file = self.folder / OUTPUTS / name
-        file.write_bytes(content)
+        keep(file, [content])
         found = kept(file)
         for one in found.files if found else []:
             made = folder_of(file) / one.name
             size = self._bucket.size(f"{OUTPUTS}/{folder_of(file).name}/{one.name}")
             if size is None:
                 continue
-            made.parent.mkdir(parents=True, exist_ok=True)
-            with made.open("wb") as out:
-                for _, part in self._bucket.range(f"{OUTPUTS}/{folder_of(file).name}/{one.name}", 0, size):
-                    out.write(part)
+            ranges = self._bucket.range(f"{OUTPUTS}/{folder_of(file).name}/{one.name}", 0, size)
+            keep(made, (content for _, content in ranges))
         self._there.add(name)
 
     @contextmanager

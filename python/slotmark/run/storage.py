@@ -19,8 +19,8 @@ from slotmark import _core
 from slotmark.errors import ArgumentError, RunError, StoreError
 from slotmark.places import Place, Url, folder_of
 from slotmark.run.manifest import TablePart
-from slotmark.stores import Bucket, Uploads, remark, traffic
-from slotmark.temporary import temporary_folder, temporary_place
+from slotmark.stores import Bucket, Uploads, not_kept, remark, traffic
+from slotmark.temporary import temporary_folder
 
 MANIFEST = "run.json"
 
@@ -254,7 +254,7 @@ def _between(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _write(file: Path, pieces: Iterable[tuple[int, bytes | memoryview]], size: int | None = None) -> None:
-    """Writes pieces at their places of a file, which is made where it isn't there. RunError where there is no room."""
+    """Writes pieces at their places of a file, which is made where it isn't there. StoreError where there is no room."""
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -267,9 +267,7 @@ def _write(file: Path, pieces: Iterable[tuple[int, bytes | memoryview]], size: i
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise RunError(
-            f"what is read of a run in a store can't be kept in {temporary_place()} ({error.strerror}). Free space there, or set TMPDIR to a folder of another disk."
-        ) from error
+        raise not_kept(error) from error
 
 
 class Unfinished(Protocol):

@@ -16,7 +16,7 @@ from slotmark.benches.cluster.metadata import GENESIS_PLACES
 from slotmark.cleaning import one_line
 from slotmark.errors import LogError
 from slotmark.places import Url, place
-from slotmark.stores import AT_ONCE, Bucket
+from slotmark.stores import AT_ONCE, Bucket, keep
 from slotmark.temporary import temporary_folder
 
 DESCRIPTION = ("meta.json", "profile.json", "topology.json", *GENESIS_PLACES)
@@ -148,7 +148,7 @@ def _beginnings(url: Url, scratch: Path) -> tuple[Url, Path, Path]:
     names = bucket.names(most=MOST_FILES) if url.listed else []
     file = ""
     if not names:
-        if bucket.facts("") is None:
+        if not url.key or bucket.facts("") is None:
             raise LogError(
                 f"{url}: nothing is there{'' if url.listed else ', or a folder, which a web server does not list: name each file'}. "
                 "Give the URL of the logs."
@@ -171,11 +171,8 @@ def _beginnings(url: Url, scratch: Path) -> tuple[Url, Path, Path]:
     def bring(name: str) -> None:
         size = bucket.size(name) or 0
         whole = name in DESCRIPTION or Path(name).name == tracing.CONFIGURATION
-        file = folder / name
-        file.parent.mkdir(exist_ok=True)
-        with file.open("wb") as out:
-            for _, content in bucket.range(name, 0, min(size, MOST_DESCRIPTION_BYTES if whole else SNIFFED_BYTES)):
-                out.write(content)
+        ranges = bucket.range(name, 0, min(size, MOST_DESCRIPTION_BYTES if whole else SNIFFED_BYTES))
+        keep(folder / name, (content for _, content in ranges))
 
     bucket.each(bring, near)
     return url, folder, folder / file

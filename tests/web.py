@@ -16,7 +16,7 @@ def serving(folder: Path, *, ranges: bool = True) -> Iterator[int]:
 
         def do_GET(self) -> None:
             file = folder / self.path.strip("/")
-            content = file.read_bytes() if file.is_file() else None
+            content = file.read_bytes() if file.is_file() else b"an index" if file == folder else None
             if content is None:
                 self._answer(404, b"")
                 return

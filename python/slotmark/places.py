@@ -94,10 +94,12 @@ def place(named: str | Path | Url) -> Place:
         raise ArgumentError(
             f"{split.scheme}://…@{split.netloc.rpartition('@')[2]}: a URL with a user or password. Leave it out, and give credentials by the environment (docs/scale.md)."
         )
-    if split.query or split.fragment or "?" in named:
+    if split.query or split.fragment or "?" in named or "#" in named:
         raise ArgumentError(
             f"{split.scheme}://{split.netloc}{split.path}: a URL with '?' or '#' and more behind it, where secrets may stand. Leave that out (docs/scale.md)."
         )
+    if not named.isprintable():  # what can't be printed, urlsplit leaves out
+        raise ArgumentError(f"{one_line(named)}: expected a bucket and plain names behind it, as s3://bucket/runs/x.")
     scheme = split.scheme.lower()
     if scheme == "file":
         if split.netloc not in ("", "localhost"):

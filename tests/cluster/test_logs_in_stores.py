@@ -134,6 +134,8 @@ def test_a_file_on_a_serving_is_read(logs: Path, tmp_path: Path) -> None:
             assert [row["host"] for row in there.table("hosts").to_pylist()] == [name.partition("/")[0]]
         with pytest.raises(LogError, match=r"/node-0: nothing is there, or a folder, which a web server does not list"):
             ingest(IngestRequest(logs=[f"http://127.0.0.1:{port}/node-0"], out=tmp_path / "none"))
+        with pytest.raises(LogError, match=rf"^http://127.0.0.1:{port}: nothing is there, or a folder, which a web"):
+            ingest(IngestRequest(logs=[f"http://127.0.0.1:{port}/"], out=tmp_path / "none"))
 
 
 def test_what_is_not_there_is_told(s3: S3, tmp_path: Path) -> None:

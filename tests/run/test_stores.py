@@ -205,7 +205,18 @@ def test_urls_with_secrets_are_refused_and_not_printed(named: str) -> None:
     assert "pass77" not in str(found.value)
 
 
-@pytest.mark.parametrize("named", ["s3:///a", "s3://runs/../a", "ftp://host/a", "file://host/a", "s3://runs/a\x1bb"])
+@pytest.mark.parametrize(
+    "named",
+    [
+        "s3:///a",
+        "s3://runs/../a",
+        "ftp://host/a",
+        "file://host/a",
+        "s3://runs/a\x1bb",
+        "s3://runs/a\tb",
+        "s3://runs/a#",
+    ],
+)
 def test_urls_that_name_nothing_are_refused(named: str) -> None:
     with pytest.raises(ArgumentError):
         place(named)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *, ranges: bool = True) -> Iterator[int]:
-    """Serves a folder; gives the port. Without ranges, each answer has the whole file."""
+def serving(folder: Path, *, ranges: bool = True, status: int = 200) -> Iterator[int]:
+    """Serves a folder; gives the port. Without ranges, each answer has the whole file; with another status than 200, none does."""
 
     class Files(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -17,8 +17,8 @@ def serving(folder: Path, *, ranges: bool = True) -> Iterator[int]:
         def do_GET(self) -> None:
             file = folder / self.path.strip("/")
             content = file.read_bytes() if file.is_file() else b"an index" if file == folder else None
-            if content is None:
-                self._answer(404, b"")
+            if content is None or status != 200:
+                self._answer(404 if status == 200 else status, b"")
                 return
             asked = self.headers.get("Range", "") if ranges else ""
             if not asked:

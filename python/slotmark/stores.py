@@ -57,6 +57,16 @@ _ENDPOINTS = {"s3": ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"),
 """Variables that the library takes the address of a store from. It panics where that is no URL."""
 
 _CREDENTIALS = "the store refuses these credentials"
+_VARIABLES = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, with AWS_SESSION_TOKEN where they are temporary",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+}
+"""Variables that credentials of a store come from, by scheme."""
+
+_IDENTITY = re.compile(r"performing [A-Z]+ http://[^ ]+/(latest/|computeMetadata|metadata/identity)")
+"""A request for this machine's own identity, which clouds give their machines. The library makes it where the environment has no credentials."""
+
 _REGION = "the bucket is in another region than AWS_REGION names. Set that to the bucket's; where it isn't set, it is us-east-1."
 _TOLD = {
     "NoSuchBucket": "there is no such bucket. Make it, or correct the URL.",
@@ -406,10 +416,17 @@ class Bucket:
             told = _TOLD[named]
         elif "redirect without LOCATION" in text:
             told = _REGION
+        elif _IDENTITY.search(text):
+            told = f"the environment has no credentials, and this machine no identity of its own. Set {_VARIABLES[self.url.scheme]} (docs/scale.md)."
         elif isinstance(error, FileNotFoundError):
             told = f"there is no such object{answered}. Copy the run again from where it was made."
         elif denied or named in _TOKENS or (status and status[2] in ("401", "403")):
-            told = f"{_CREDENTIALS}{answered}. They come from the environment, as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, with AWS_SESSION_TOKEN where they are temporary (docs/scale.md)."
+            named_in = _VARIABLES.get(self.url.scheme)
+            told = (
+                f"{_CREDENTIALS}{answered}. They come from the environment, as {named_in} (docs/scale.md)."
+                if named_in
+                else f"the server refuses to give it{answered}, and slotmark has no credentials for web servers. Copy it here first."
+            )
         elif isinstance(error, failures.NotSupportedError):
             told = f"it is on a server that doesn't answer requests for ranges{answered}, by which it is read. Copy it here first, or serve it by one that does."
         elif "builder error" in text and self.url.listed:

@@ -416,6 +416,15 @@ def test_a_listing_that_is_refused_is_a_matter_of_credentials(s3: S3, run: Run) 
         refuses(copy_run, run.place, at("unseen"), words=("credentials (AccessDenied)",))
 
 
+def test_an_environment_without_credentials_is_told(s3: S3, kept: Url, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library asks for the machine's own identity then: here where nothing listens."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setattr(stores, "client", stores.client.__wrapped__)
+    refuses(open_run, kept, words=("the environment has no credentials", "Set AWS_ACCESS_KEY_ID and"))
+
+
 @pytest.mark.parametrize("name", ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
 @pytest.mark.parametrize("value", ["localhost:7070", "", "http//host:7070", "http://u:pass77@ho st", "http://[::1"])
 def test_an_address_of_a_store_that_is_no_url_is_refused(
@@ -552,6 +561,15 @@ def test_a_run_is_read_over_http(run: Run) -> None:
         refuses(open_runs, f"http://127.0.0.1:{port}/", words=("no run.json",))
         refuses(copy_run, run.place, place(f"http://127.0.0.1:{port}/b"), words=("for reading",))
     assert check_run(place(f"file://{run.place}")) == 2
+
+
+def test_a_web_server_that_refuses_has_no_remedy_of_another_store(run: Run) -> None:
+    with (
+        serving(run.path.parent, status=403) as port,
+        pytest.raises(SlotmarkError, match="no credentials for web") as found,
+    ):
+        open_run(f"http://127.0.0.1:{port}/a")
+    assert "AWS" not in str(found.value)
 
 
 def test_a_web_server_without_ranges_is_named(run: Run, tmp_path: Path) -> None:

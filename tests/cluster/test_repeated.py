@@ -7,15 +7,19 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.requests import SimulationRequest
 from slotmark.benches.cluster.simulate import load_profile
 from slotmark.benches.cluster.simulations import merged, shard_done, simulate_seeds, simulated
+from slotmark.engine import local
 from slotmark.errors import RunError
+from slotmark.places import Url
 from slotmark.run import check_run, open_runs
 from tests.conftest import bytes_of, remarks, slotmark
+from tests.s3 import BUCKET, S3
 
 SMALL = ("hosts=6", "pools=6", "run.slots=600", "genesis.epoch_slots=250")
 
@@ -157,3 +161,22 @@ def test_a_signal_from_a_terminal_leaves_one_line_and_nothing_else(
         while time.monotonic() < until:
             os.killpg(done.pid, 0)
             time.sleep(0.01)
+
+
+def test_runs_of_a_call_that_was_cut_are_gone_on_from_in_a_store(s3: S3, tmp_path: Path) -> None:
+    """By an engine of other machines, whose docs promise that: here the one of this machine. Runs of another profile are refused before anything is simulated."""
+    asked = SimulationRequest(profile="value-only-10.5", settings=SMALL, seed=1, repeat=2, direct=True)
+    profile, there = load_profile("value-only-10.5", SMALL), Url("s3", BUCKET, "cut")
+    alone = simulated(asked, profile, tmp_path / "alone", quietly)
+    simulate_direct(profile, 1, there / "seed-1", quietly)
+    before = (s3.folder / BUCKET / "cut" / "seed-1" / "run.json").read_bytes()
+    again = simulated(asked, profile, there, quietly, elsewhere=local)
+    assert [facts for _, facts in again] == [facts for _, facts in alone]
+    assert (s3.folder / BUCKET / "cut" / "seed-1" / "run.json").read_bytes() == before
+    assert [run.manifest.content for run in open_runs(there)] == [
+        run.manifest.content for run in open_runs(tmp_path / "alone")
+    ]
+    other = msgspec.structs.replace(asked, settings=(*SMALL, "run.slots=700"), repeat=3)
+    with pytest.raises(RunError, match="seed-1: already there"):
+        simulated(other, load_profile("value-only-10.5", other.settings), there, quietly, elsewhere=local)
+    assert len(open_runs(there)) == 2

@@ -12,8 +12,9 @@ from slotmark.cores import usable_cores
 from slotmark.engine import Engine, Piece, Progress, Shard, ShardDone, gathered, local, opened, options_of
 from slotmark.errors import RunError
 from slotmark.places import Place, Url
-from slotmark.run.storage import is_run, refuse_existing
-from slotmark.temporary import FolderForAWhile
+from slotmark.run import Run, open_run
+from slotmark.run.storage import digest_of, is_run, refuse_existing
+from slotmark.temporary import FolderForAWhile, temporary_folder
 from slotmark.warnings import Warning
 
 WORK_OF_A_PROCESS, WORK_OF_A_RUN = 200_000, 30_000
@@ -133,8 +134,8 @@ def _brought(
     direct: bool,
     noted: Sequence[Warning] = (),
 ) -> list[tuple[Place, RunFacts]]:
-    """The same by an engine that brings files one by one: all runs are put below ``out`` when all are whole; straight into a store."""
-    folders = _new(seeds, out)
+    """The same by an engine that brings files one by one: all runs are put below ``out`` when all are whole; straight into a store, where runs of an earlier call are gone on from."""
+    folders = _new(seeds, out, profile_toml if isinstance(out, Url) else None)
     each_alone = usable_cores()  # one thread of each core's
     if isinstance(out, Url):
         pieces = _pieces(profile_toml, seeds, direct, each_alone, store=out, noted=noted)
@@ -169,14 +170,23 @@ def _workers_for(profile_toml: str, simulations: int) -> int:
     return max(1, min(workers_for(simulations), work // WORK_OF_A_PROCESS))
 
 
-def _new(seeds: Sequence[int], out: Place) -> list[Place]:
-    """The places of the new folders. RunError where one is there already."""
+def _new(seeds: Sequence[int], out: Place, goes_on: str | None = None) -> list[Place]:
+    """The places of the new folders. RunError where one is there already, unless it is of the profile that an earlier call may have begun with."""
     if is_run(out):
         raise RunError(f"{out}: a run folder, and runs are not put into one. Choose another -o.")
     folders = [out / f"seed-{seed}" for seed in seeds]
-    for folder in folders:
-        refuse_existing(folder)
+    for seed, folder in zip(seeds, folders, strict=True):
+        if goes_on is None or not (is_run(folder) and _is_of(open_run(folder), goes_on, seed)):
+            refuse_existing(folder)
     return folders
+
+
+def _is_of(run: Run, profile_toml: str, seed: int) -> bool:
+    """Returns whether a run was simulated from a profile with a seed, by what it says of its source."""
+    with temporary_folder() as folder:
+        text = Path(folder) / "source"
+        text.write_text(f"{profile_toml}\n# seed {seed}\n", encoding="utf-8")
+        return [source.digest for source in run.manifest.sources] == [digest_of(text)]
 
 
 def _pieces(
@@ -213,6 +223,14 @@ def _simulated(
     below = folder or store
     assert below is not None, "one of them is given"
     own = below / f"seed-{seed}"
+    if direct and store is not None and is_run(own):  # of a call that was cut, or of this piece before it was repeated
+        with temporary_folder() as folder_for_a_while:
+            again = Path(folder_for_a_while) / own.name
+            run, facts = simulate_direct(profile_toml, seed, again, progress, threads=threads, noted=noted)
+            there = open_run(own).manifest
+        if (there.content, there.warnings) != (run.manifest.content, run.manifest.warnings):
+            refuse_existing(own)
+        return facts
     if direct:
         return simulate_direct(profile_toml, seed, own, progress, threads=threads, noted=noted)[1]
     assert isinstance(own, Path), "logs are written to folders"

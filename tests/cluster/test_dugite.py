@@ -58,9 +58,14 @@ def logs(folder: Path) -> Path:
 def made_up(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run of a live cluster of both, in which it is known where hosts listen."""
     folder = tmp_path_factory.mktemp("dugite")
+    return live(logs(folder / "logs"), folder / "run")
+
+
+def live(logs: Path, out: Path) -> Run:
+    """A run of a live cluster of two hosts, made of the logs that are there."""
     listening = {f"n{host}": address(host) for host in range(2)}
     here = MeasuredHere(machine_facts(), (0, 2 * BLOCKS), {}, {}, [], {}, listening=listening)
-    run, facts = ingest(IngestRequest(logs=[str(logs(folder / "logs"))], out=folder / "run"), here=here)
+    run, facts = ingest(IngestRequest(logs=[str(logs)], out=out), here=here)
     assert facts.rejected == 0
     return run
 
@@ -96,6 +101,19 @@ def test_what_the_log_does_not_tell_is_not_recorded(made_up: Run) -> None:
 def test_the_peer_of_a_connection_is_the_host_that_listens_at_its_end(made_up: Run) -> None:
     rows = [(row["host"], row["local"], row["remote"], row["peer"]) for row in made_up.table("connections").to_pylist()]
     assert rows == [("n0", address(0), address(1, 40_000), "n1"), ("n1", None, address(0), "n0")]
+
+
+@pytest.mark.parametrize("left", ["no log", "a log with nothing of interest"])
+def test_a_peer_that_the_run_has_nothing_of_takes_no_part_in_clocks(left: str, tmp_path: Path) -> None:
+    """As one whose machine was lost: where it listens is known, and others were connected to it."""
+    log = logs(tmp_path / "logs") / "n0.jsonl"
+    if left == "no log":
+        log.unlink()
+    else:
+        log.write_text(said(ts(0), "Peer 10.0.0.9:3001 was promoted", peers=3), encoding="utf-8")
+    run = live(tmp_path / "logs", tmp_path / "run")
+    assert [(row["host"], row["peer"]) for row in run.table("connections").to_pylist()] == [("n1", "n0")]
+    assert [row["host"] for row in run.table("clocks").to_pylist()] == ["n1"]
 
 
 def test_a_log_in_its_usual_form_is_refused(tmp_path: Path) -> None:

@@ -102,8 +102,8 @@ def look_at_clocks(
 
 
 def _numbered(ends: Sequence[Connection], known_peers: Sequence[str | None], numbers: Mapping[str, int]) -> pa.Table:
-    """Connections whose peers are known, with the numbers of both hosts."""
-    rows = [(one, peer) for one, peer in zip(ends, known_peers, strict=True) if peer is not None]
+    """Connections between hosts that have rows, with the numbers of both. A peer may be known that has none: one whose machine was lost, or whose log has nothing."""
+    rows = [(one, peer) for one, peer in zip(ends, known_peers, strict=True) if peer is not None and peer in numbers]
     return pa.table(
         {
             "host": pa.array([one.host for one, _ in rows], pa.string()),

@@ -268,6 +268,29 @@ def test_a_genesis_by_which_slots_are_at_other_times_is_refused(
         ingested(logs, tmp_path / "run")
 
 
+def test_a_genesis_of_an_earlier_run_and_logs_of_two_runs_are_refused(tmp_path: Path) -> None:
+    """Every slot began half an hour too early: adoption took half an hour on both sides, beside which no regression mattered, and such a candidate shipped."""
+    made = cluster()
+    for host in range(3):
+        for slot in range(100, 200):
+            made.check(host, slot)
+    logs = made.write(tmp_path / "logs")
+    genesis = logs / "genesis" / "genesis.shelley.json"
+    right = genesis.read_text()
+    genesis.write_text(json.dumps({**json.loads(right), "systemStart": "2025-12-31T23:30:00Z"}))
+    with pytest.raises(
+        LogError,
+        match=r"2025-12-31T23:30:00Z, by the slots that hosts began 2026-01-01T00:00:00Z\. Give the genesis with",
+    ):
+        ingested(logs, tmp_path / "earlier")
+    genesis.write_text(right)
+    for log in logs.glob("node-*/stdout"):
+        text = log.read_text()
+        log.write_text(text + re.sub(r"T00:0(\d):", r"T00:3\1:", text))  # all of it again, half an hour later
+    with pytest.raises(LogError, match="of logs of two runs, leave one out"):
+        ingested(logs, tmp_path / "two")
+
+
 @pytest.mark.parametrize("rows", ["none", "two", "null"])
 def test_a_genesis_table_without_its_one_row_is_refused_in_one_line(rows: str, tmp_path: Path) -> None:
     run, _ = ingested(cluster().write(tmp_path / "logs"), tmp_path / "run")

@@ -137,6 +137,23 @@ def test_a_part_that_some_runs_of_a_side_lack_has_not_become_less(
     assert abs(explained["delta"]["estimate"]) < 0.01 * explained["baseline"]
 
 
+def test_a_part_that_a_side_may_have_had_is_no_cause(
+    scripts: tuple[Path, Path, Path, list[int]], tmp_path: Path
+) -> None:
+    """GC time of files without that column is in what no part holds: it counted as 0, so that both were causes that cancel."""
+    _, same, _, _ = scripts
+    without = [name for name in AGE_2024 if name != "gc"]
+    older = _run(tmp_path, "older", seed=4, slower=set(), columns=without)
+    done = slotmark("explain", older, same, "-o", tmp_path / "why")
+    assert done.returncode == 0, done.stderr
+    (explained,) = json.loads((tmp_path / "why" / "report.json").read_text(encoding="utf-8"))["explained"]
+    steps = {step["name"]: step for step in explained["steps"]}
+    assert "GC time" not in steps
+    rest = steps["Between them"]
+    assert rest["baseline"] == pytest.approx(rest["candidate"], rel=0.01)
+    assert explained["first"] == ""
+
+
 def test_two_processes_name_no_blocks() -> None:
     draws = np.random.default_rng(1)
     ours, theirs = np.exp(draws.normal(0, 0.01, (2, 2, 100)))

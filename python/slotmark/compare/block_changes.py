@@ -33,10 +33,10 @@ class Costs(msgspec.Struct, frozen=True):
 
 
 def costs_of(changed: Changed, metric: Metric, sides: Sequence[Sequence[Analysis]]) -> list[Costs]:
-    """The costs of all sides, with the parts that any of them has: one that a side doesn't record is no part of its work.
+    """The costs of all sides, with the parts that any of them has: one that a side doesn't record is no part of its work, where those that it records add up to the whole.
 
-    A part that would be more than the whole, together with those before it, on any block, isn't inside of it and is left out. So is one that only some runs of
-    a side record: it is a part of the work of all.
+    A part that would be more than the whole, together with those before it, on any block, isn't inside of it and is left out. So is one that a side may have had
+    without recording it: only some of its runs do, or what it records leaves a rest that the part may be in.
 
     Args:
         changed: The parts of the cost.
@@ -48,29 +48,44 @@ def costs_of(changed: Changed, metric: Metric, sides: Sequence[Sequence[Analysis
         RunError: A run is damaged.
     """
     wholes = [_required(side, metric) for side in sides]
-    parts: dict[str, list[np.ndarray]] = {}
-    left = [whole.values.astype(np.float64) for whole in wholes]
-    for part in changed.parts:
-        entry = sides[0][0].catalogue[part]
-        found = [costs_together(side, part) for side in sides]
-        if all(one is None for one in found) or any(
-            one is None and _is_recorded(part, side) for one, side in zip(found, sides, strict=True)
-        ):
-            continue
-        values = [
-            np.zeros_like(whole.values) if one is None else one.values for one, whole in zip(found, wholes, strict=True)
-        ]
-        less = [rest - value for rest, value in zip(left, values, strict=True)]
-        if min(float(one.min()) for one in less) < -_ROUNDED * (len(parts) + 1):
-            continue
-        parts[entry.name], left = values, less
-    # What adding up floating-point numbers leaves is nothing.
-    left = [
-        np.where(np.abs(rest) < _NOTHING * whole.values, 0.0, rest) for rest, whole in zip(left, wholes, strict=True)
+    found = {part: [costs_together(side, part) for side in sides] for part in changed.parts}
+    recorded = [
+        {part: [one.values] for part, of_sides in found.items() if (one := of_sides[place]) is not None}
+        for place in range(len(sides))
     ]
+    rests = [_split([whole.values], of_side)[1][0].any() for whole, of_side in zip(wholes, recorded, strict=True)]
+    known = {
+        sides[0][0].catalogue[part].name: [
+            np.zeros_like(whole.values) if one is None else one.values
+            for one, whole in zip(of_sides, wholes, strict=True)
+        ]
+        for part, of_sides in found.items()
+        if any(one is not None for one in of_sides)
+        and not any(
+            one is None and (rest or _is_recorded(part, side))
+            for one, rest, side in zip(of_sides, rests, sides, strict=True)
+        )
+    }
+    parts, left = _split([whole.values for whole in wholes], known)
     if parts and any(rest.any() for rest in left):
         parts[changed.rest] = left
     return [Costs(whole, {name: values[place] for name, values in parts.items()}) for place, whole in enumerate(wholes)]
+
+
+def _split(
+    wholes: Sequence[np.ndarray], parts: Mapping[str, Sequence[np.ndarray]]
+) -> tuple[dict[str, Sequence[np.ndarray]], list[np.ndarray]]:
+    """The parts that are inside of wholes, in their order, and what they leave; each has an array per side."""
+    inside: dict[str, Sequence[np.ndarray]] = {}
+    left = [whole.astype(np.float64) for whole in wholes]
+    for name, values in parts.items():
+        less = [rest - value for rest, value in zip(left, values, strict=True)]
+        if min(float(one.min()) for one in less) >= -_ROUNDED * (len(inside) + 1):
+            inside[name], left = values, less
+    # What adding up floating-point numbers leaves is nothing.
+    return inside, [
+        np.where(np.abs(rest) < _NOTHING * whole, 0.0, rest) for rest, whole in zip(left, wholes, strict=True)
+    ]
 
 
 def block_changes(

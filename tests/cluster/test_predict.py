@@ -191,6 +191,24 @@ def test_fewer_full_blocks_are_warned_of_and_filters_hold_for_both_sides(tmp_pat
     assert [[one.kind for one in run.manifest.warnings] for run in (low, high)] == [[], ["other_blocks"]]
 
 
+def test_filters_that_are_set_hold_for_both_sides_and_are_no_part_of_what_changed(tmp_path: Path) -> None:
+    """They were in the name of the changed side, and one that is the profile's own already was left out beside another profile."""
+    base, half = tmp_path / "small.toml", tmp_path / "half.toml"
+    base.write_text(SMALL_FULL, encoding="utf-8")
+    half.write_text(
+        f"{SMALL_FULL.replace('small', 'half')}workload.tps = 6\npublished.min_fullness = 0\n", encoding="utf-8"
+    )
+    settings = ["slots=1000", "min_fullness=0.0", "first_epoch=0"]
+    for name, runs in {
+        "half": predict_change(half, settings, [1], tmp_path / "against", quietly, against=base),
+        "tps=6": predict_change(base, [*settings, "tps=6"], [1], tmp_path / "set", quietly),
+    }.items():
+        was, now = (one.manifest for one in runs)
+        assert now.target.name == name
+        assert now.workload["changed"] == ("workload.tps=6.0" if name == "half" else name)
+        assert was.parameters["blocks"] == now.parameters["blocks"], "blocks of any size on both sides"
+
+
 @pytest.mark.parametrize(
     ("sweep", "spacing", "steps", "expected"),
     [

@@ -130,8 +130,9 @@ def predict_change(
     was, now = beside.values(), source.values(settings)
     changed = differing(beside.text(), source.text(settings))
     # How long to run and which blocks to analyse are no change of what is predicted: both sides have them.
-    asked_for = differing(source.text(), source.text(settings))
-    common = [one for one in changed if one.startswith("run.") or (one in asked_for and one.startswith(_FILTERS))]
+    set_here = {one: _set_by(one, now) for one in settings}
+    filters = {name for of_one in set_here.values() for name in of_one if name.startswith(_FILTERS)}
+    common = [one for one in changed if one.startswith("run.") or one in filters]
     run = tuple(f"{name}={now[name]}" for name in common)
     moving = [name for name in changed if reach(name) is Reach.blocks and name not in common]
     of_extended = tuple(outside_of_extended(profile, PREDICTED))
@@ -145,7 +146,11 @@ def predict_change(
         alone = Variant(source=source, name=str(was["name"]), settings=tuple(settings), warnings=of_extended)
         return simulated([alone], "", seeds, _numbered(folder), progress, engine=engine, noted=noted)
     asked = tuple(settings)
-    named = ", ".join(one for one in asked if one not in run)
+    named = ", ".join(
+        one
+        for one in asked
+        if not set_here[one] or any(not name.startswith(("run.", _FILTERS)) for name in set_here[one])
+    )
     if against is not None:
         named = ", ".join(filter(None, (Path(profile).stem, named)))
     warnings = of_extended if against is None else tuple(outside_of(str(was["name"]), changed, PREDICTED))
@@ -157,6 +162,21 @@ def predict_change(
         moved = [f"{name}={now[name]}" for name in moving if name in now]
         named = ", ".join(moved[:_SHOWN]) + (f" and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else "")
     return simulated(variants, named, seeds, _numbered(folder), progress, engine=engine, noted=noted)
+
+
+def _set_by(setting: str, names: Iterable[str]) -> list[str]:
+    """The full names of the parameters that ``key=value`` sets, whether to another value or not; none for those of a list's entries."""
+    key = _key_of(setting)
+    return [name for name in names if _is_named(name, key)]
+
+
+def _key_of(setting: str) -> str:
+    return setting.partition("=")[0].rstrip("* ").strip()
+
+
+def _is_named(name: str, key: str) -> bool:
+    """Returns whether a key is the full name of a parameter, or the end of it."""
+    return name == key or name.endswith(f".{key}")
 
 
 def predict_sweep(
@@ -466,14 +486,14 @@ def _moved(source: Source, settings: Sequence[str]) -> tuple[str, ...]:
     was, now = (source.values(given) for given in ((), settings))
     share = _full_block_bytes(now) / _full_block_bytes(was)
     transactions = _block_transactions(now) / _block_transactions(was)
-    keys = [setting.partition("=")[0].rstrip("* ").strip() for setting in settings]
+    keys = [_key_of(setting) for setting in settings]
     in_all = transactions
     if any(key in OFFERED for key in keys):
         keys.append("workload.tps")
         in_all = now["workload.tps"] / was["workload.tps"] if was["workload.tps"] else 1.0
     moved = []
     for name in LOAD:
-        if any(name == key or name.endswith(f".{key}") for key in keys):
+        if any(_is_named(name, key) for key in keys):
             continue
         if isinstance(was[name], str):
             # A full block may have more bytes than its transactions.

@@ -11,14 +11,21 @@ MEAN_S, APART = 0.07, 0.06
 
 
 def stages(
-    draws: np.random.Generator, hosts: int, *, first: float = 0.0, all_: float = 0.0, longest: float = MEAN_S
+    draws: np.random.Generator,
+    hosts: int,
+    *,
+    first: float = 0.0,
+    those: int = 1,
+    all_: float = 0.0,
+    longest: float = MEAN_S,
 ) -> list[Cells]:
     """Stages of one run and another.
 
     Args:
         draws: Where differences are drawn from.
         hosts: Their number.
-        first: By how many seconds the first host's first stage takes longer.
+        first: By how many seconds the first stage takes longer on the first hosts.
+        those: How many hosts these are.
         all_: By how many seconds every host's first stage takes longer.
         longest: How long stages take on the last host, in seconds; most hosts are near the first.
     """
@@ -27,7 +34,7 @@ def stages(
     for number in range(STAGES):
         moved = draws.normal(0, APART, hosts) * base
         if number == 0:
-            moved[0] += first
+            moved[:those] += first
             moved += all_
         means = np.stack([base, base + moved])
         found.append(

@@ -10,7 +10,7 @@ from slotmark.compare.attribution import Apart, OutlierPlaces
 from slotmark.compare.stage_cells import Cells
 from slotmark.metrics import StageCells
 from slotmark.statistics.distributions import t_sf
-from slotmark.statistics.location import pair_deviation
+from slotmark.statistics.location import median_deviation, pair_deviation
 from slotmark.statistics.rank_tests import holm
 
 LEAST_PLACES = 5
@@ -20,9 +20,10 @@ LEAST_PLACES = 5
 def outlier_places(stage_cells: StageCells, stages: Sequence[Cells], confidence: float) -> OutlierPlaces | None:
     """Stages that changed at some place as they didn't at the others; None where no stage has five places that both sides have.
 
-    A place's difference is compared with the median over places, and its distance from there with what places differ by otherwise (Qn) and
-    its own standard error, whichever is larger: Student's t with three degrees of freedom fewer than there are places. The same with differences as
-    shares of the baseline, of which the larger p counts: what takes long at some places by its nature, as over long links, differs by more there.
+    A place's difference is compared with the median over places, and its distance from there with what places differ by otherwise and
+    its own standard error, whichever is larger: Student's t with three degrees of freedom fewer than there are places. What they differ by is Qn, or the median
+    absolute deviation where that is larger: half of the places, which changed alike, have no rest, and Qn is then what each half differs by in itself. The same is
+    done with differences as shares of the baseline, and the larger p counts: what takes long at some places by its nature, as over long links, differs by more there.
 
     Args:
         stage_cells: Which stages took place where.
@@ -85,7 +86,7 @@ def outlier_places(stage_cells: StageCells, stages: Sequence[Cells], confidence:
 def _chance(differences: np.ndarray, errors: np.ndarray) -> np.ndarray:
     """The p-value of each place's distance from the median."""
     beyond = differences - np.median(differences)
-    scale = np.maximum(errors, pair_deviation(differences))
+    scale = np.maximum(errors, max(pair_deviation(differences), median_deviation(differences)))
     t = np.divide(beyond, scale, out=np.zeros_like(beyond), where=scale > 0)
     return 2 * t_sf(np.abs(t), differences.size - 3)
 

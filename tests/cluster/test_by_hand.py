@@ -9,7 +9,7 @@ from slotmark.benches.cluster.finishing import MeasuredHere
 from slotmark.benches.cluster.ingest import ingest
 from slotmark.benches.cluster.live.sampling import USAGE_SCHEMA
 from slotmark.benches.cluster.requests import IngestRequest
-from slotmark.metrics import Analysis, Filter
+from slotmark.metrics import Analysis, Filter, catalogue, parse_filters
 from slotmark.run import machine_facts
 from tests.cluster.made_up_logs import Cluster, block_hash, ts
 
@@ -236,6 +236,32 @@ def test_a_host_whose_log_begins_late_is_told(tmp_path: Path) -> None:
         assert warning.text.startswith("The logs of node-2 begin")
         assert "stopped_early" not in {warning.kind for warning in analysis.run.manifest.warnings}
         assert sum(1 for _, host in values(analysis, "forge_starts") if host == "node-2") == 100
+
+
+@pytest.mark.parametrize("logged", [range(100), range(100, 200)])
+def test_nothing_ships_on_blocks_for_which_a_host_has_no_log(tmp_path: Path, logged: range) -> None:
+    """A host whose log lacks half of the run counts as slow there, so that the run beside it seems to be faster: nothing ships, unless these slots are left out."""
+    cluster = Cluster(3)
+    previous = None
+    for number, slot in enumerate(range(10, 200, 20)):
+        name = f"block{number}"
+        cluster.forge(0, slot, number, name, previous)
+        for host in range(3):
+            if host == 1 or (host == 2 and slot in logged):
+                cluster.observe(host, slot, number, name, adopted_ms=470.0)
+        previous = name
+    for slot in range(200):
+        for host in range(3):
+            if host < 2 or slot in logged:
+                cluster.check(host, slot)
+    with analysed(cluster, tmp_path) as analysis:
+        (warning,) = [one for one in analysis.warnings() if one.kind == "blocks_outside_logs"]
+        assert "of node-2 had not begun or had ended" in warning.text
+        assert warning.kind in catalogue("cluster").stopping
+        run = analysis.run
+    within = parse_filters([f"SlotGEq:{logged.start}", f"SlotLEq:{logged.stop - 1}"], "cluster")
+    with Analysis(run, filters=within) as analysis:
+        assert "blocks_outside_logs" not in {one.kind for one in analysis.warnings()}
 
 
 def test_of_two_samples_of_a_process_in_a_slot_the_last_one_counts(tmp_path: Path) -> None:

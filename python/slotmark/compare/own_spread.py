@@ -43,9 +43,9 @@ class OwnSpread(msgspec.Struct, frozen=True):
 def own_spreads(cells: Cells) -> list[OwnSpread]:
     """By how much hosts where a stage took place, its senders, and the links between both differ of their own; none where nothing shows it.
 
-    The share is what the members' relative changes deviate by (Qn): a change of few members, or one of all by the same share, isn't in it. Members
-    with less than half of the usual number of blocks don't count; what the others' blocks differ by by chance is in it. Their errors don't tell which are known best: they
-    grow with what a member takes, so that those that became shorter would seem to be.
+    The share is what the members' relative changes deviate by (Qn), less what they do by the chance of their blocks (the middle one of their squared
+    errors), which errors have already: a change of few members, or one of all by the same share, isn't in it. Members with less than half of the usual
+    number of blocks don't count. Errors don't tell which are known best: they grow with what a member takes, so that those that became shorter would seem to be.
     Cells far from most are left out: what one sender changes for all hosts isn't something that these hosts differ by.
     """
     kinds: list[list[tuple[str, ...]]] = [[(place,) for _, place in cells.names]]
@@ -98,9 +98,10 @@ def _own_spread(cells: Cells, of_cells: Sequence[tuple[str, ...]]) -> OwnSpread 
     of_usual = np.full(members.size, shown.size)
     of_usual[usual] = which
     found = cells.together(of_usual, shown.size)
-    changes = found.differences / found.baseline
+    changes, errors = found.differences / found.baseline, found.errors / found.baseline
     blocks = np.sum([np.bincount(one.cells, minlength=members.size) for one in cells.errors], axis=0)
     of_members = np.bincount(which, blocks[usual])
     enough = min(np.median(of_members) / 2, np.sort(of_members)[-LEAST_MEMBERS])
-    known = changes[of_members >= enough]
-    return OwnSpread(members, len(names), pair_deviation(known), known.size - 3.0)
+    known = of_members >= enough
+    beyond = pair_deviation(changes[known]) ** 2 - float(np.median(errors[known] ** 2))
+    return OwnSpread(members, len(names), max(0.0, beyond) ** 0.5, np.count_nonzero(known) - 3.0)

@@ -69,9 +69,14 @@ function points(metric) {
 // Runs of one moment, as simulated ones, stand beside each other in their order: before the next moment, and within a day.
 const DAY = 86400000;
 function apart(found) {
-  const moments = [...new Set(found.map((one) => one.at))].sort((one, other) => one - other);
+  const together = new Map();
+  for (const one of found) {
+    if (!together.has(one.at)) together.set(one.at, []);
+    together.get(one.at).push(one);
+  }
+  const moments = [...together.keys()].sort((one, other) => one - other);
   moments.forEach((at, place) => {
-    const here = found.filter((one) => one.at === at), room = Math.min(DAY, (moments[place + 1] ?? Infinity) - at);
+    const here = together.get(at), room = Math.min(DAY, (moments[place + 1] ?? Infinity) - at);
     here.forEach((one, number) => { one.x = at + (room * number) / here.length; });
   });
   return found;

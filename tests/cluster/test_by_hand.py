@@ -256,12 +256,57 @@ def test_nothing_ships_on_blocks_for_which_a_host_has_no_log(tmp_path: Path, log
                 cluster.check(host, slot)
     with analysed(cluster, tmp_path) as analysis:
         (warning,) = [one for one in analysis.warnings() if one.kind == "blocks_outside_logs"]
-        assert "of node-2 had not begun or had ended" in warning.text
+        assert "of node-2 had not begun, had ended, or have a hole" in warning.text
         assert warning.kind in catalogue("cluster").stopping
         run = analysis.run
     within = parse_filters([f"SlotGEq:{logged.start}", f"SlotLEq:{logged.stop - 1}"], "cluster")
     with Analysis(run, filters=within) as analysis:
         assert "blocks_outside_logs" not in {one.kind for one in analysis.warnings()}
+
+
+@pytest.mark.parametrize(("hole", "stops"), [(range(100, 300), True), (range(0), False), (range(100, 140), False)])
+def test_nothing_ships_on_blocks_that_lie_in_a_hole_of_a_log(tmp_path: Path, hole: range, *, stops: bool) -> None:
+    """As where a rotated piece of a log is lost: the host counts as not having adopted what was in it."""
+    cluster = Cluster(3)
+    previous = None
+    for number, slot in enumerate(range(10, 400, 20)):
+        name = f"block{number}"
+        cluster.forge(0, slot, number, name, previous)
+        for host in range(3):
+            if host == 1 or (host == 2 and slot not in hole):
+                cluster.observe(host, slot, number, name, adopted_ms=470.0)
+        previous = name
+    for slot in range(400):
+        for host in range(3):
+            if host < 2 or slot not in hole:
+                cluster.check(host, slot)
+    with analysed(cluster, tmp_path) as analysis:
+        found = {one.kind: one for one in analysis.warnings()}
+        assert ("blocks_outside_logs" in found, "blocks_without_hosts" in found) == (stops, stops)
+        if stops:
+            assert found["blocks_outside_logs"].text.startswith(
+                "10 of 19 analysed blocks were made while the logs of node-2 "
+            )
+            assert "(node-2)" in found["blocks_without_hosts"].text
+
+
+def test_a_host_that_was_down_and_caught_up_has_no_hole_in_its_log(tmp_path: Path) -> None:
+    """It did adopt these blocks late, and that counts."""
+    cluster = Cluster(3)
+    previous, down = None, range(100, 300)
+    for number, slot in enumerate(range(10, 400, 20)):
+        name = f"block{number}"
+        cluster.forge(0, slot, number, name, previous)
+        for host in (1, 2):
+            late = 1_000.0 * (down.stop - slot) if host == 2 and slot in down else 0.0
+            cluster.observe(host, slot, number, name, adopted_ms=470.0 + late)
+        previous = name
+    for slot in range(400):
+        for host in range(3):
+            if host < 2 or slot not in down:
+                cluster.check(host, slot)
+    with analysed(cluster, tmp_path) as analysis:
+        assert not {one.kind for one in analysis.warnings()} & {"blocks_outside_logs", "blocks_without_hosts"}
 
 
 def test_of_two_samples_of_a_process_in_a_slot_the_last_one_counts(tmp_path: Path) -> None:

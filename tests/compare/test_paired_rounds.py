@@ -175,6 +175,7 @@ def test_a_round_in_which_a_node_died_is_left_out_with_its_pair(
     [
         catalogue("cluster").warning("node_died", "node-2", words="out of memory"),
         catalogue("cluster").warning("machine_lost", why="no answer", slot=7, hosts="node-2"),
+        catalogue("cluster").warning("cut_short", measured_s=3, asked_s=9, why="Ctrl-C"),
     ],
 )
 def test_nothing_ships_on_a_run_by_itself_in_which_a_node_died(

@@ -1,5 +1,5 @@
 -- One row per block of the chain in the analysed slots that some host of the cluster has no sample of: the number of those hosts, and their names, as
--- text. They are every host without a log, and of the others those whose log ended, or had not begun, in the block's slot, without an adoption of it.
+-- text. They are every host without a log, and of the others those whose log ended, had not begun, or has a hole in the block's slot, without an adoption of it.
 WITH missing AS (
     SELECT COALESCE(LIST(name ORDER BY name), []) AS names FROM missing_hosts
 ),
@@ -29,6 +29,10 @@ not_logging AS (
         ON
             COALESCE(hosts.last_ts_ns, 0) < block.slot_start_ns + genesis.slot_ns
             OR hosts.first_ts_ns > block.slot_start_ns + genesis.slot_ns
+    UNION
+    SELECT block.block, holes.host
+    FROM inside AS block
+    INNER JOIN log_holes AS holes ON block.slot BETWEEN holes.first_slot AND holes.last_slot
 ),
 
 unseen AS (

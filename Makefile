@@ -27,8 +27,8 @@ PROGRAMS := $(if $(LIVE),--workspace --lib --bins,--package slotmark-target-nati
 
 # What cargo's tests print, without the lines of those that passed; the whole is kept for the list of what was skipped.
 CARGO_TEST := cargo test --release --locked --workspace --tests
-# Many of them wait for nodes and for limits of time.
-export RUST_TEST_THREADS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Many of them wait for nodes and for limits of time, and use little of a processor meanwhile.
+export RUST_TEST_THREADS := $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3)
 # Tests that cargo ignores need the shared data, but for one measurement, which no gate waits for or rests on.
 NOT_IN_THE_GATE := --skip delay_of_adoption_under_attack
 # The gate draws the same cases each time; the slower proofs draw new ones.

@@ -134,3 +134,17 @@ def test_a_client_without_a_part_and_a_warning_are_named(tmp_path: Path) -> None
     assert "; warnings: different" in done.stdout.splitlines()[-1]
     raw = (tmp_path / "out" / "report.md").read_text().split("**raw, sequential**\n\n")[1].split("\n\n")[0]
     assert raw.splitlines()[-1] == "| slow | - | - | - | - | - | - |"
+
+
+def test_of_two_sessions_without_a_part_in_common_no_sentence_says_otherwise(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / name, name, {setting: RATES}, session=name)
+        for name, setting in zip(("decoder", "reader"), SETTINGS, strict=True)
+    ]
+    done = slotmark("compare", *(run.path for run in runs), "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "Not all runs were measured in one session" in text
+    assert "the runs were measured in one session" not in text
+    assert "Not compared: only decoder has this part." in text
+    assert "Not compared: only reader has this part." in text

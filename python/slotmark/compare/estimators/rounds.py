@@ -83,13 +83,7 @@ def estimate(task: Task) -> Estimate:
 
 def method(comparison: Comparison) -> str:
     """Returns how rounds were compared, in words."""
-    paired = all(
-        difference.paired
-        for row in comparison.rows
-        if row.metric.estimator == "rounds"
-        for difference in row.differences
-        if difference
-    )
+    paired = all(in_one_session(comparison.baseline, side) for side in comparison.candidates)
     pairing = (
         "Samples are paired by their keys: the runs were measured in one session, interleaved in an order drawn at random."
         if paired

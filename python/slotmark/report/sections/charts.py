@@ -77,6 +77,7 @@ def _timelines(comparison: Comparison) -> list[Block]:
     figures = [
         Figure(titled(row), row.metric.definition, later("timeline", row, names), small=len(names) <= MOST_IN_SMALL)
         for row in _of_rows(comparison, "timeline")
+        if any(summary and len(summary.course) > 1 for summary in row.summaries)
     ]
     return _read("Over the course of an invocation. Thin lines: one invocation each; bold: their median.", figures)
 

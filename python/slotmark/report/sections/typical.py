@@ -48,13 +48,20 @@ def _rows(comparison: Comparison) -> list[Row]:
 def _table(comparison: Comparison, part: str, rows: list[Row]) -> Table:
     if not any(difference for row in rows for difference in row.differences):
         having = [place for place in range(len(comparison.sides)) if any(row.summaries[place] for row in rows)]
+        why = (
+            f"only {comparison.sides[having[0]].name} has this part"
+            if len(having) == 1
+            else f"{comparison.baseline.name} has no such part"
+            if 0 not in having
+            else "too few samples"
+        )
         columns = [Column("median", "left"), *(Column(comparison.sides[place].name) for place in having)]
         cells = [[metric_cell(row.metric), *(_median(row.summaries[place]) for place in having)] for row in rows]
         return Table(
             part,
             columns,
             cells,
-            [f"Not compared: {comparison.baseline.name} has no such part, or no other side has it."],
+            [f"Not compared: {why}."],
         )
     columns = [
         Column("", "left"),

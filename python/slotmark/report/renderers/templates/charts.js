@@ -52,7 +52,8 @@ function config() {
   const line = dark.matches ? "#3a404b" : "#e3e6eb";
   return {
     background: "transparent",
-    font: "inherit",
+    // Room for labels is measured on a canvas, which knows no "inherit": titles were drawn over them.
+    font: getComputedStyle(document.body).fontFamily,
     view: { stroke: null },
     tick: { color: ink },
     rule: { color: ink },

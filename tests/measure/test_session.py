@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from slotmark.benches.ledger.session import Measured, Round, part_name
+from slotmark.cli.session import report_failures
 from slotmark.errors import RunError, TargetError
 from slotmark.measure import session
 from slotmark.measure.session import Turns, conduct
@@ -155,3 +156,10 @@ def test_a_line_that_is_written_in_part_is_taken_away_again(room: str, tmp_path:
         signal.signal(signal.SIGXFSZ, on_signal)
     assert (kept.path.read_bytes() if kept.path.exists() else b"") == whole
     assert kept.path.exists() == bool(before)
+
+
+@pytest.mark.parametrize("error", ["a: boom went the client", "a: boom went the client."])
+def test_the_last_failure_is_a_sentence_of_its_own(error: str) -> None:
+    with pytest.raises(TargetError) as raised:
+        report_failures([error])
+    assert str(raised.value) == "a: boom went the client. What did not fail was kept."

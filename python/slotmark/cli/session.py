@@ -70,4 +70,5 @@ def report_failures(errors: Sequence[str]) -> None:
     for error in errors[:-1]:
         talk.remark(f"slotmark: {error}")
     if errors:
-        raise TargetError(f"{errors[-1]} What did not fail was kept.")
+        last = errors[-1] if errors[-1].endswith((".", "!", "?")) else f"{errors[-1]}."
+        raise TargetError(f"{last} What did not fail was kept.")

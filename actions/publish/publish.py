@@ -221,6 +221,10 @@ def compared(place: Path, asked: argparse.Namespace, *options: str) -> tuple[int
     command += ["--name", asked.name, "--base-note", asked.base_note, *options]
     try:
         done = subprocess.run(command, cwd=place, env=variables, capture_output=True, timeout=TIMEOUT_S, check=False)
+    except FileNotFoundError as error:
+        raise Refused(
+            "slotmark isn't installed in this job. Install it before this step, in a folder of PATH."
+        ) from error
     except subprocess.TimeoutExpired as error:
         raise Refused(f"The comparison took more than {TIMEOUT_S} s. Upload smaller runs.") from error
     shown = done.stdout.decode(errors="replace")

@@ -1,5 +1,7 @@
 """The action that comments on pull requests: one comment, the check, and artifacts of strangers, against a server of GitHub's interface."""
 
+import argparse
+import importlib
 import io
 import json
 import os
@@ -283,6 +285,15 @@ def test_a_request_that_github_refuses_is_one_line(
         assert f"{status}, Resource not accessible by integration. " in done.stderr
         assert remedy in done.stderr
     assert held.comments[101]["body"] == MARK
+
+
+def test_a_job_without_slotmark_has_a_line_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(REPO / "actions" / "publish")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    publish = importlib.import_module("publish")
+    asked = argparse.Namespace(policy="ci.toml", name="slotmark", base_note="")
+    with pytest.raises(publish.Refused, match=r"slotmark isn't installed in this job\. Install it"):
+        publish.compared(tmp_path, asked)
 
 
 def test_runs_that_are_no_longer_kept_have_a_line_of_their_own(

@@ -5,9 +5,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from slotmark.compare import compare, policy_text
+from slotmark.report import comparison_document
+from slotmark.report.renderers.markdown import markdown
 from slotmark.run import Run, open_run
 from tests.conftest import slotmark
 from tests.made_up_runs import write_run
@@ -101,6 +104,14 @@ def test_the_ranking_has_the_verdicts_of_the_tables(clients: Mapping[str, Path])
     assert row.differences[0].ratio
     assert best.next.ratio
     assert best.next.ratio.low == pytest.approx(1 / row.differences[0].ratio.high)
+
+
+def test_without_a_test_nothing_is_said_of_adjusted_p_values(clients: Mapping[str, Path]) -> None:
+    result = compare([open_run(clients[name]) for name in ("fast", "slow")])
+    assert "p-values are adjusted over all" in markdown(comparison_document(result))
+    assert "p-values are adjusted over all" not in markdown(
+        comparison_document(msgspec.structs.replace(result, tests=0))
+    )
 
 
 def test_versions_of_one_client_are_decided(tmp_path: Path) -> None:

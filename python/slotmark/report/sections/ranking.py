@@ -65,9 +65,13 @@ def _against(ranking: TargetRanking, difference: Difference) -> str:
 
 def _how(comparison: Comparison, ranking: TargetRanking) -> str:
     name = in_a_sentence(ranking.metric)
+    adjusted = (
+        f"; p-values are adjusted over all {comparison.tests:,} tests of the report, which include all pairs of targets"
+        if comparison.tests
+        else ""
+    )
     return (
         f"By {name}, {DIRECTION[ranking.metric.better]}: medians with their intervals. A place is a single one, or the "
         "first and the last that a target may have: it is below each target that is shown to be better beyond the margin, and above each that "
-        f"is shown to be worse. Differences are of the typical pair, with their {percent(comparison.confidence)} intervals; p-values are "
-        f"adjusted over all {comparison.tests:,} tests of the report, which include all pairs of targets."
+        f"is shown to be worse. Differences are of the typical pair, with their {percent(comparison.confidence)} intervals{adjusted}."
     )

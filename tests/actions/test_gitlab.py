@@ -100,3 +100,18 @@ def test_the_commands_write_one_note_and_leave_those_of_others(tmp_path: Path) -
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def test_the_commands_for_buildkite_annotate_also_where_nothing_was_compared(tmp_path: Path) -> None:
+    programs = {"slotmark": f'exec "{sys.executable}" -m slotmark "$@"', "buildkite-agent": "cat >annotation.md"}
+    for name, line in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    page = (REPO / "docs" / "pull-requests.md").read_text(encoding="utf-8")
+    section = page.partition("## Buildkite\n")[2].partition("\n## ")[0]
+    commands = "\n".join(line[4:] for line in section.splitlines() if line.startswith("    "))
+    variables = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    (tmp_path / "ci.toml").write_text("[metrics]\n")
+    done = subprocess.run(["sh", "-e", "-c", commands], cwd=tmp_path, env=variables, check=False)
+    assert done.returncode == 2
+    assert (tmp_path / "annotation.md").read_text().startswith("# NEUTRAL: nothing was compared\n")

@@ -192,6 +192,8 @@ def test_a_good_commit_of_another_history_and_a_shallow_clone_are_refused_in_a_l
     git(cloned, "checkout", "-q", "--orphan", "other")
     git(cloned, "commit", "-q", "-m", "a beginning of its own")
     subprocess.run(["git", "clone", "-q", "--depth", "2", "--branch", "main", cloned.as_uri(), shallow], check=True)
+    with pytest.raises(ArgumentError, match=r"no commit of .* `git fetch --unshallow`"):
+        commits_of_git(shallow, "good", "main")
     git(shallow, "fetch", "-q", "--depth", "1", "origin", "tag", "good")
     with pytest.raises(ArgumentError, match=r"isn't before --bad"):
         commits_of_git(cloned, "other", "main")

@@ -70,8 +70,17 @@ def _commit(repo: Path, option: str, name: str) -> str:
     except _RefusedError as error:
         said = f" ({error})" if str(error) else ""
         raise ArgumentError(
-            f"{option} {one_name(name)}: no commit of the Git repository {repo}{said}. Name one, or the repository with --repo."
+            f"{option} {one_name(name)}: no commit of the Git repository {repo}{said}. Name one, or the repository with --repo.{_if_shallow(repo)}"
         ) from error
+
+
+def _if_shallow(repo: Path) -> str:
+    """The command that gets the rest of a shallow clone's history; empty for any other folder."""
+    try:
+        shallow = _git(repo, "rev-parse", "--is-shallow-repository").strip() == "true"
+    except _RefusedError:
+        return ""
+    return " This clone is shallow: get its history with `git fetch --unshallow`." if shallow else ""
 
 
 class _RefusedError(Exception):

@@ -72,12 +72,17 @@ def how_distributions_are_read(rows: Sequence[Row], bench: str) -> str:
     return f"The share of samples up to each value.{band}{cut}"
 
 
+def _has_course(row: Row) -> bool:
+    """Returns whether there is a line to draw: more than one point of any side."""
+    return any(summary and len(summary.course) > 1 for summary in row.summaries)
+
+
 def _timelines(comparison: Comparison) -> list[Block]:
     names = _names(comparison)
     figures = [
         Figure(titled(row), row.metric.definition, later("timeline", row, names), small=len(names) <= MOST_IN_SMALL)
         for row in _of_rows(comparison, "timeline")
-        if any(summary and len(summary.course) > 1 for summary in row.summaries)
+        if _has_course(row)
     ]
     return _read("Over the course of an invocation. Thin lines: one invocation each; bold: their median.", figures)
 
@@ -85,11 +90,7 @@ def _timelines(comparison: Comparison) -> list[Block]:
 def _courses(comparison: Comparison) -> list[Block]:
     entries = catalogue(comparison.bench)
     names = _names(comparison)
-    rows = [
-        row
-        for row in comparison.rows
-        if row.metric.course and any(summary and len(summary.course) > 1 for summary in row.summaries)
-    ]
+    rows = [row for row in comparison.rows if row.metric.course and _has_course(row)]
     figures = [
         Figure(
             f"{titled(row)} over the run",

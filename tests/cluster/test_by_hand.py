@@ -1,5 +1,6 @@
 """Made-up clusters of a few hosts and blocks: every number worked out by hand."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -238,22 +239,30 @@ def test_a_host_whose_log_begins_late_is_told(tmp_path: Path) -> None:
         assert sum(1 for _, host in values(analysis, "forge_starts") if host == "node-2") == 100
 
 
+def of_three_hosts(slots: int, gone: Sequence[int], *, caught_up_at: int | None = None) -> Cluster:
+    """A block in every twentieth slot and a line of each slot; the last host lacks some slots, and adopts their blocks later where it catches up."""
+    cluster = Cluster(3)
+    previous = None
+    for number, slot in enumerate(range(10, slots, 20)):
+        name = f"block{number}"
+        cluster.forge(0, slot, number, name, previous)
+        cluster.observe(1, slot, number, name, adopted_ms=470.0)
+        if slot not in gone:
+            cluster.observe(2, slot, number, name, adopted_ms=470.0)
+        elif caught_up_at is not None:
+            cluster.observe(2, slot, number, name, adopted_ms=470.0 + 1_000.0 * (caught_up_at - slot))
+        previous = name
+    for slot in range(slots):
+        for host in range(3):
+            if host < 2 or slot not in gone:
+                cluster.check(host, slot)
+    return cluster
+
+
 @pytest.mark.parametrize("logged", [range(100), range(100, 200)])
 def test_nothing_ships_on_blocks_for_which_a_host_has_no_log(tmp_path: Path, logged: range) -> None:
     """A host whose log lacks half of the run counts as slow there, so that the run beside it seems to be faster: nothing ships, unless these slots are left out."""
-    cluster = Cluster(3)
-    previous = None
-    for number, slot in enumerate(range(10, 200, 20)):
-        name = f"block{number}"
-        cluster.forge(0, slot, number, name, previous)
-        for host in range(3):
-            if host == 1 or (host == 2 and slot in logged):
-                cluster.observe(host, slot, number, name, adopted_ms=470.0)
-        previous = name
-    for slot in range(200):
-        for host in range(3):
-            if host < 2 or slot in logged:
-                cluster.check(host, slot)
+    cluster = of_three_hosts(200, [slot for slot in range(200) if slot not in logged])
     with analysed(cluster, tmp_path) as analysis:
         (warning,) = [one for one in analysis.warnings() if one.kind == "blocks_outside_logs"]
         assert "of node-2 had not begun, had ended, or have a hole" in warning.text
@@ -267,19 +276,7 @@ def test_nothing_ships_on_blocks_for_which_a_host_has_no_log(tmp_path: Path, log
 @pytest.mark.parametrize(("hole", "stops"), [(range(100, 300), True), (range(0), False), (range(100, 140), False)])
 def test_nothing_ships_on_blocks_that_lie_in_a_hole_of_a_log(tmp_path: Path, hole: range, *, stops: bool) -> None:
     """As where a rotated piece of a log is lost: the host counts as not having adopted what was in it."""
-    cluster = Cluster(3)
-    previous = None
-    for number, slot in enumerate(range(10, 400, 20)):
-        name = f"block{number}"
-        cluster.forge(0, slot, number, name, previous)
-        for host in range(3):
-            if host == 1 or (host == 2 and slot not in hole):
-                cluster.observe(host, slot, number, name, adopted_ms=470.0)
-        previous = name
-    for slot in range(400):
-        for host in range(3):
-            if host < 2 or slot not in hole:
-                cluster.check(host, slot)
+    cluster = of_three_hosts(400, hole)
     with analysed(cluster, tmp_path) as analysis:
         found = {one.kind: one for one in analysis.warnings()}
         assert ("blocks_outside_logs" in found, "blocks_without_hosts" in found) == (stops, stops)
@@ -292,21 +289,27 @@ def test_nothing_ships_on_blocks_that_lie_in_a_hole_of_a_log(tmp_path: Path, hol
 
 def test_a_host_that_was_down_and_caught_up_has_no_hole_in_its_log(tmp_path: Path) -> None:
     """It did adopt these blocks late, and that counts."""
-    cluster = Cluster(3)
-    previous, down = None, range(100, 300)
-    for number, slot in enumerate(range(10, 400, 20)):
-        name = f"block{number}"
-        cluster.forge(0, slot, number, name, previous)
-        for host in (1, 2):
-            late = 1_000.0 * (down.stop - slot) if host == 2 and slot in down else 0.0
-            cluster.observe(host, slot, number, name, adopted_ms=470.0 + late)
-        previous = name
-    for slot in range(400):
-        for host in range(3):
-            if host < 2 or slot not in down:
-                cluster.check(host, slot)
+    cluster = of_three_hosts(400, range(100, 300), caught_up_at=300)
     with analysed(cluster, tmp_path) as analysis:
         assert not {one.kind for one in analysis.warnings()} & {"blocks_outside_logs", "blocks_without_hosts"}
+
+
+def test_a_host_that_logs_blocks_alone_has_no_hole_where_there_is_none_of_them(tmp_path: Path) -> None:
+    """Its log ends some seconds before the others', and has minutes without a block: neither stops."""
+    cluster = Cluster(3)
+    previous = None
+    for number, slot in enumerate((10, 110, 210, 240, 245)):
+        name = f"block{number}"
+        cluster.forge(0, slot, number, name, previous)
+        for host in (1, 2) if slot <= 210 else (1,):
+            cluster.observe(host, slot, number, name, adopted_ms=470.0)
+        previous = name
+    for slot in range(250):
+        for host in range(2):
+            cluster.check(host, slot)
+    with analysed(cluster, tmp_path) as analysis:
+        kinds = {one.kind for one in analysis.warnings()}
+        assert ("blocks_without_hosts" in kinds, "blocks_outside_logs" in kinds) == (True, False)
 
 
 def test_of_two_samples_of_a_process_in_a_slot_the_last_one_counts(tmp_path: Path) -> None:

@@ -2,14 +2,16 @@
 //!
 //! `messages` is the table of messages: an entry has the names of each (cardano-node's new tracing, its transitional names, and
 //! the legacy messages), what its row has, and how it is written. `dialects` takes lines apart, as each kind of node writes them;
-//! `tables` are the rows that come out, `account` keeps account of lines, `repeats` finds those that are there twice, `ingest` drives it
-//! over files. `slot_rows` reads tables again, for a row per host and slot.
+//! `tables` are the rows that come out, `account` keeps account of lines, `found` is what comes of that, `repeats` finds those that are
+//! there twice, `ingest` drives it over files. `slot_rows` reads tables again, for a row per host and slot.
 
 #[cfg(feature = "ingest")]
 mod account;
 mod dialects;
 #[cfg(feature = "ingest")]
 mod digest;
+#[cfg(feature = "ingest")]
+mod found;
 #[cfg(feature = "ingest")]
 mod ingest;
 mod json;
@@ -38,12 +40,14 @@ mod words;
 mod written;
 
 #[cfg(feature = "ingest")]
-pub use account::{Account, DamagedFile, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle};
+pub use account::{Account, LineTables, settle};
 #[cfg(feature = "ingest")]
 pub use dialects::is_log_line;
 pub use dialects::{Entry, LineReader, Seen, read_line};
 #[cfg(feature = "ingest")]
 pub use digest::SourceDigest;
+#[cfg(feature = "ingest")]
+pub use found::{DamagedFile, HostFacts, Ingested, Rejection, SourceFacts};
 #[cfg(feature = "ingest")]
 pub use ingest::{HostFrom, IngestError, Progress, Reading, Source, Surveyed, ingest, merge, read, survey};
 #[cfg(feature = "ingest")]

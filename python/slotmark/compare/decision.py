@@ -1,35 +1,24 @@
 """The decision about a candidate: ship, hold or run again, from the rows of a comparison and a policy. docs/decision.md explains it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
 
-from slotmark.cleaning import one_line
+from slotmark.compare.decision_line import RUNS, decision_line, reason_of
+from slotmark.compare.harm import accepted_limits, as_harm, by_how_much, harm_limit, is_worse, not_worse, why_open
+from slotmark.compare.needed import enough_runs, share_of_errors, units_needed
 from slotmark.compare.policy import Accepted, Policy
-from slotmark.compare.result import Comparison, Side, origin_in_line
-from slotmark.compare.results.decision import Answer, Cause, Decision, Needed
-from slotmark.compare.results.rows import ALL, FROM_RUNS, NOT_KNOWN, Basis, Difference, Quantity, Row, limits
+from slotmark.compare.result import Comparison, Side
+from slotmark.compare.results.decision import Answer, Cause, Decision
+from slotmark.compare.results.rows import ALL, FROM_RUNS, NOT_KNOWN, Difference, Quantity, Row
 from slotmark.compare.traits import joined_words, traits_of
 from slotmark.metrics import Metric
-from slotmark.numbers import percent, percent_change, quantity, signed_quantity
-from slotmark.statistics.anytime import FIRST_LOOK, limit_of_looks
+from slotmark.numbers import percent, percent_change
 from slotmark.statistics.distributions import t_isf
-from slotmark.statistics.interval import BOUNDS, Interval
-from slotmark.statistics.planning import POWER, size_needed
-from slotmark.statistics.rank_tests import error_share
-from slotmark.verdict import Conditional, Verdict
-from slotmark.warnings import ENOUGH_RUNS, SHOWING_ROUNDS
-from slotmark.words import few, listed
-
-HALF = 0.5
-"""The share of sessions that as many rounds as are named decide, where rounds come one by one: those that they don't go on."""
-
-_RUNS = "runs of one build"
-"""The subject of what tips: named once in a line."""
-
-NAMED = 3
-"""The most metrics that are named in the line; the causes have all."""
+from slotmark.statistics.interval import BOUNDS
+from slotmark.verdict import Conditional
+from slotmark.warnings import ENOUGH_RUNS
 
 
 def decide(found: Comparison, metrics: Sequence[Metric], policy: Policy) -> Decision | None:
@@ -74,13 +63,16 @@ def decide(found: Comparison, metrics: Sequence[Metric], policy: Policy) -> Deci
         causes += of_side
         answers.append(answer)
     notes = [f"{one.metric} until {one.until}: {one.reason}" for one in used.values()]
+    decided = together(answers)
     return Decision(
-        answer=together(answers),
-        line=_line(found, answers, causes, len(decisive), _rests_on(found, rows, causes, known), accepted=bool(notes)),
+        answer=decided,
+        line=decision_line(
+            found, decided, answers, causes, len(decisive), _rests_on(found, rows, causes, known), accepted=bool(notes)
+        ),
         policy=policy.name,
         answers=answers,
         reasons=[
-            _why(answer, [one for one in causes if one.candidate == side.name], len(decisive), bool(notes))
+            reason_of(answer, [one for one in causes if one.candidate == side.name], len(decisive), bool(notes))
             for side, answer in zip(found.candidates, answers, strict=True)
         ],
         causes=causes,
@@ -187,31 +179,30 @@ def _of_row(
     single = _is_of_single_runs(row, difference)
     may = policy.conditional or (Conditional.INCONCLUSIVE if single else Conditional.HOLD)
     counts = not conditional or may != Conditional.INCONCLUSIVE
-    is_worse = _is_worse(row.metric, difference, margin)
-    if is_worse and counts:
-        reason = _by_how_much(row.metric, difference, margin)
+    if is_worse(row.metric, difference, margin) and counts:
+        reason = by_how_much(row.metric, difference, margin)
         return _cause(row.metric, row.part, row.quantity, name, "hold", reason)
     if single and may != Conditional.COUNT:
         reason, tips = _tipping(found, row.metric, difference, margin)
         if reason:
             return msgspec.structs.replace(
                 _cause(row.metric, row.part, row.quantity, name, "run again", reason),
-                needed=_enough_runs(row, difference.basis),
+                needed=enough_runs(row, difference.basis),
                 conditional=True,
                 tips_at=tips,
             )
-    if not _not_worse(row.metric, difference, margin):
+    if not not_worse(row.metric, difference, margin):
         return msgspec.structs.replace(
-            _cause(row.metric, row.part, row.quantity, name, "run again", _why_open(row.metric, difference, margin)),
-            needed=_enough_runs(row, difference.basis)
+            _cause(row.metric, row.part, row.quantity, name, "run again", why_open(row.metric, difference, margin)),
+            needed=enough_runs(row, difference.basis)
             if single and may != Conditional.COUNT
-            else _needed(found, row.metric, difference, margin),
+            else units_needed(found, row.metric, difference, margin),
         )
     if conditional and may != Conditional.COUNT:
         reason = "not worse in these runs; too few runs for a verdict on the build"
         return msgspec.structs.replace(
             _cause(row.metric, row.part, row.quantity, name, "run again", reason),
-            needed=_enough_runs(row, difference.basis),
+            needed=enough_runs(row, difference.basis),
             conditional=True,
         )
     return None
@@ -228,7 +219,7 @@ def _tipping(found: Comparison, metric: Metric, difference: Difference, margin: 
 
     A spread s adds 2 s^2 to the variance of the logarithm of the ratio. It is taken to be known, so that the limit is the normal distribution's.
     """
-    harm, bounds = _harm(metric, difference.ratio), _harm(metric, difference.bounds)
+    harm, bounds = as_harm(metric, difference.ratio), as_harm(metric, difference.bounds)
     if harm is None or bounds is None or difference.ratio is None or not 0 < bounds.low <= bounds.high < np.inf:
         return "", None
     level = (1 - BOUNDS) / 2
@@ -239,16 +230,16 @@ def _tipping(found: Comparison, metric: Metric, difference: Difference, margin: 
         return float(np.sqrt(max((distance / float(t_isf(alpha, np.inf))) ** 2 - error**2, 0.0) / 2))
 
     shown = difference.p_adjusted is not None and difference.p_adjusted < 1 - found.confidence
-    limit, (floor, ceiling) = _limit(metric, difference, margin), _limits(difference, margin)
+    limit, (floor, ceiling) = harm_limit(metric, difference, margin), accepted_limits(difference, margin)
     if shown and not floor <= difference.ratio.estimate <= ceiling:
-        tips = at(abs(seen), (1 - found.confidence) / 2 * _share(found))
+        tips = at(abs(seen), (1 - found.confidence) / 2 * share_of_errors(found))
         return (
-            f"{percent_change(difference.ratio.estimate)} %: chance only if {_RUNS} vary by more than {_spread(tips)}",
+            f"{percent_change(difference.ratio.estimate)} %: chance only if {RUNS} vary by more than {_spread(tips)}",
             tips,
         )
-    if _not_worse(metric, difference, margin):
+    if not_worse(metric, difference, margin):
         tips = at(float(np.log(limit)) - seen, level)
-        return f"not worse if {_RUNS} vary by less than {_spread(tips)}", tips
+        return f"not worse if {RUNS} vary by less than {_spread(tips)}", tips
     return "", None
 
 
@@ -282,152 +273,6 @@ def _conditional(difference: Difference) -> bool:
     return not basis.of_runs or min(basis.counts) < ENOUGH_RUNS
 
 
-def _enough_runs(row: Row, basis: Basis | None) -> Needed | None:
-    """Returns the runs per side, or pairs of them, that a statement about other runs needs; None where nothing is repeated, or one session is enough."""
-    if basis is None or basis.unit.in_session:
-        return None
-    return Needed(basis.over if basis.of_runs else "runs", _runs(row, basis), ENOUGH_RUNS)
-
-
-def _runs(row: Row, basis: Basis | None) -> int:
-    """Returns the number of runs of the side with fewer."""
-    if basis is not None and basis.of_runs:
-        return min(basis.counts)
-    return min(summary.runs for summary in row.summaries if summary)
-
-
-def _harm(metric: Metric, ratio: Interval | None) -> Interval | None:
-    """A ratio that is above 1 where the candidate is worse."""
-    if ratio is None or metric.better == "lower":
-        return ratio
-    estimate, high, low = (1 / one if one > 0 else np.inf for one in (ratio.estimate, ratio.low, ratio.high))
-    return Interval(float(estimate), float(low), float(high))
-
-
-def _limits(difference: Difference, margin: float) -> tuple[float, float]:
-    """The ratios between which a difference doesn't matter, or is accepted up to a larger share than the margin."""
-    floor, ceiling = difference.limits
-    up_to = limits(margin, absolute=False) if margin > difference.margin else (floor, ceiling)
-    return min(floor, up_to[0]), max(ceiling, up_to[1])
-
-
-def _limit(metric: Metric, difference: Difference, margin: float) -> float:
-    """The harm up to which a difference doesn't matter, or is accepted; infinity where all of the baseline may go."""
-    floor, ceiling = _limits(difference, margin)
-    if metric.better == "lower":
-        return ceiling
-    return 1 / floor if floor > 0 else float("inf")
-
-
-def _by_how_much(metric: Metric, difference: Difference, margin: float) -> str:
-    """A difference with its margin, in words: as a share of the baseline, or in the metric's unit where there is none."""
-    if difference.ratio is None and difference.delta is not None and difference.margin_absolute is not None:
-        changed = signed_quantity(difference.delta.estimate, metric.unit)
-        return f"{changed} (margin {quantity(difference.margin_absolute, metric.unit)})"
-    change = percent_change(difference.ratio.estimate) if difference.ratio else "?"
-    return f"{change} % ({_margin(difference, margin)})"
-
-
-def _margin(difference: Difference, margin: float) -> str:
-    """The margin in words, or the larger share that is accepted beside it."""
-    if margin > difference.margin:
-        return f"accepted up to {percent(margin)}, margin {percent(difference.margin)}"
-    return f"margin {percent(margin)}"
-
-
-def _is_worse(metric: Metric, difference: Difference, margin: float) -> bool:
-    """Returns whether the candidate is worse, and by more than what is accepted."""
-    harm = _harm(metric, difference.ratio)
-    beyond = harm is None or harm.estimate > _limit(metric, difference, margin)
-    return difference.verdict == Verdict.WORSE and beyond
-
-
-def _not_worse(metric: Metric, difference: Difference, margin: float) -> bool:
-    """Returns whether it is shown that the candidate isn't worse by more than the margin."""
-    if difference.ratio is None:
-        return difference.verdict in (Verdict.EQUIVALENT, Verdict.BETTER)
-    if difference.p_adjusted is None:
-        return difference.verdict == Verdict.EQUIVALENT
-    bounds = _harm(metric, difference.bounds)
-    return bounds is not None and bounds.high <= _limit(metric, difference, margin)
-
-
-def _why_open(metric: Metric, difference: Difference, margin: float) -> str:
-    bounds = _harm(metric, difference.bounds)
-    if _is_worse(metric, difference, margin):
-        return "worse in these runs; too few runs for a verdict on the build"
-    if bounds is None or difference.p_adjusted is None:
-        return difference.reason
-    worst = percent_change(bounds.high if metric.better == "lower" else 1 / bounds.high)
-    beyond = (
-        f"what is accepted ({_margin(difference, margin)})"
-        if margin > difference.margin
-        else f"the margin of {percent(margin)}"
-    )
-    return f"may be worse by more than {beyond}: up to {worst} % by the {percent(BOUNDS)} interval"
-
-
-def _needed(found: Comparison, metric: Metric, difference: Difference, margin: float) -> Needed | None:
-    """Returns the units per side that would be enough, if the difference were the one that was seen; None where that is unknown."""
-    basis, bounds = difference.basis, _harm(metric, difference.bounds)
-    if found.at_any_look and basis is not None and min(basis.counts) < FIRST_LOOK:
-        return Needed(basis.over, min(basis.counts), FIRST_LOOK)
-    if bounds is None or basis is None or difference.p_adjusted is None or min(bounds.low, bounds.high) <= 0:
-        return None
-    size = min(basis.counts)
-    # This many on each side would be as informative as what there is on both.
-    even = 2 / sum(1 / count for count in basis.counts) if basis.unit.pooled else size
-    degrees = _degrees(basis)
-    level = (1 - BOUNDS) / 2
-    reach = (
-        limit_of_looks(2 * level, size)
-        if found.at_any_look
-        else float(t_isf(level, basis.degrees or (degrees(size) if degrees else np.inf)))
-    )
-    error = float(np.log(bounds.high / bounds.low)) / 2 / reach
-    seen, limit = float(np.log(bounds.estimate)), float(np.log(_limit(metric, difference, margin)))
-    distance, alpha = (limit - seen, level) if seen < limit else (seen, (1 - found.confidence) / 2 * _share(found))
-    fixed = difference.detail.error_of_blocks or 0.0 if difference.detail else 0.0
-    if not np.isfinite(error) or distance <= 0:
-        return None
-    unclear = basis.unit.in_session and basis.effective[0] < size
-    if unclear:
-        # So few rounds don't show whether ratios resemble the ones before; more mostly show that they don't.
-        error *= float(np.sqrt(basis.effective[0] / size))
-    total = size_needed(
-        distance,
-        error,
-        even,
-        fixed=min(fixed, error),
-        degrees=degrees,
-        limit=(lambda one_sided, units: limit_of_looks(2 * one_sided, units)) if found.at_any_look else None,
-        alpha=alpha,
-        wanted=HALF if found.at_any_look else POWER,
-    )
-    least = max(size + 1, SHOWING_ROUNDS if unclear else 0)
-    return None if total is None else Needed(basis.over, size, max(total, least))
-
-
-def _degrees(basis: Basis) -> Callable[[int], float] | None:
-    """Degrees of freedom of an error from a number of units a side; None where they are many."""
-    if not basis.unit.pooled:
-        return basis.unit.degrees
-    # Beside those of the runs themselves, what a prior or other metrics and sides add stays.
-    more = basis.degrees - (sum(basis.counts) - 2)
-    return lambda units: max(2 * (units - 1) + more, 1)
-
-
-def _share(found: Comparison) -> float:
-    """The part of the error rate that a test of a decisive metric has."""
-    tested = [
-        row.metric.rank == "decisive"
-        for row in found.rows
-        for one in row.differences
-        if one and one.p_adjusted is not None
-    ]
-    return error_share(found.tests, sum(tested), decides=True) / found.comparisons
-
-
 def _of_warnings(found: Comparison, rows: Sequence[Row], side: Side, policy: Policy) -> list[Cause]:
     """Warnings on which nothing ships, named beside a hold too: about the comparison, the two sides, and decisive rows."""
     warnings = [
@@ -444,100 +289,3 @@ def _of_warnings(found: Comparison, rows: Sequence[Row], side: Side, policy: Pol
         )
         for kind in sorted(texts)
     ]
-
-
-def _line(
-    found: Comparison,
-    answers: Sequence[Answer],
-    causes: Sequence[Cause],
-    decisive: int,
-    rests_on: str,
-    *,
-    accepted: bool,
-) -> str:
-    """The decision in one line, whatever the names of sides, parts and metrics hold."""
-    origin = origin_in_line(found.sides)
-    parts = []
-    for answer in dict.fromkeys((together(answers), *answers)):
-        sides = [side.name for side, its in zip(found.candidates, answers, strict=True) if its == answer]
-        why = _why(answer, [cause for cause in causes if cause.candidate in sides], decisive, accepted)
-        parts.append(f"{answer.upper()} {listed(sides)}{origin}: {why}")
-    return one_line("; ".join([*parts, *([rests_on] if rests_on else [])]))
-
-
-def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool) -> str:
-    if answer == "ship":
-        what = "the decisive metric is" if decisive == 1 else f"all {decisive} decisive metrics are"
-        return f"{what} shown not worse beyond {'its margin' if decisive == 1 else 'their margins'}" + (
-            ", but for what is accepted" if accepted else ""
-        )
-    warnings = [cause for cause in causes if not cause.metric]
-    warned = [f"warnings: {listed(list(dict.fromkeys(warning.name for warning in warnings)))}"] if warnings else []
-    several = len({cause.candidate for cause in causes}) > 1
-    if answer == "hold":
-        worse = [cause for cause in causes if cause.answer == "hold"]
-        holds = [
-            f"{f'{name} is ' if name else ''}worse in {listed(few([f'{cause.title} {cause.reason}' for cause in of], NAMED))}"
-            for name, of in _by_candidate(worse, several).items()
-        ]
-        return "; ".join([*holds, *warned])
-    unclear = [cause for cause in causes if cause.metric and not cause.conditional]
-    alone = [cause for cause in causes if cause.tips_at is not None]
-    more = _more(causes)
-    parts = []
-    if alone:
-        tips = "; ".join(
-            f"{f'{name}: ' if name else ''}{_tips(of)}" for name, of in _by_candidate(alone, several).items()
-        )
-        parts.append(f"one run per side doesn't show how much {_RUNS} differ: {tips}")
-    if unclear:
-        open_ = {
-            name: listed(few(list(dict.fromkeys(cause.title for cause in of)), NAMED))
-            for name, of in _by_candidate(unclear, several).items()
-        }
-        if len(set(open_.values())) == 1 and {*open_} >= {cause.candidate for cause in causes}:
-            open_ = {"": next(iter(open_.values()))}
-        parts += [f"{f'{name} has ' if name else ''}no verdict on {names}" for name, names in open_.items()]
-    elif not warnings and not alone:
-        parts.append("not worse here, but these are too few runs for a verdict on the build")
-    return "; ".join([*parts, *warned, *([more] if more else [])])
-
-
-def _by_candidate(causes: Sequence[Cause], several: bool) -> dict[str, list[Cause]]:
-    """The causes of each candidate by its name, which is empty where the line is about one candidate."""
-    found: dict[str, list[Cause]] = {}
-    for cause in causes:
-        found.setdefault(cause.candidate if several else "", []).append(cause)
-    return found
-
-
-def _tips(causes: Sequence[Cause]) -> str:
-    """The spread at which each metric of one candidate tips, in words."""
-    tips = [f"{cause.title} {cause.reason.replace(_RUNS, 'they')}" for cause in causes]
-    return "; ".join([*tips[:NAMED], *([f"and {len(tips) - NAMED} more"] if len(tips) > NAMED else [])])
-
-
-def _more(causes: Sequence[Cause]) -> str:
-    """Returns the further measurements that would be enough, by what is repeated, and for how many of the differences where not all; the largest need counts."""
-    asked = [cause.needed for cause in causes if cause.metric]
-    estimated = [needed for needed in asked if needed is not None]
-    most: dict[str, Needed] = {}
-    for needed in estimated:
-        known = most.get(needed.over)
-        if known is None or needed.more > known.more:
-            most[needed.over] = needed
-    words = [
-        f"{_about(one.more)} more {one.over if one.more > 1 else one.over.removesuffix('s')}" for one in most.values()
-    ]
-    if not words:
-        return ""
-    more = f"about {listed(words)} per side"
-    if len(estimated) == len(asked):
-        return f"needs {more}"
-    return f"{more} would decide {len(estimated)} of these {len(asked)} differences"
-
-
-def _about(count: int) -> str:
-    """Two digits are enough of an estimate."""
-    digits = 10 ** max(0, len(str(count)) - 2)
-    return f"{-(-count // digits) * digits:,}"

@@ -23,7 +23,8 @@ use parquet::errors::ParquetError;
 use self::cuts::Cuts;
 use self::piece::read_piece;
 pub use self::survey::{Surveyed, survey};
-use crate::account::{Account, Ingested, SourceFacts, settle};
+use crate::account::{Account, settle};
+use crate::found::{Ingested, SourceFacts};
 use crate::log::{Elsewhere, Log};
 
 /// A log file and whose it is.

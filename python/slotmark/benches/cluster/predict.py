@@ -22,6 +22,7 @@ from slotmark.benches.cluster.model import (
     refuse_outside,
     refuse_settings,
 )
+from slotmark.benches.cluster.settings import moved_with, set_by
 from slotmark.benches.cluster.simulate import OFFERED, Tables, load_profile, parameters, tables, workers_for
 from slotmark.benches.cluster.sweep import Sweep, amount
 from slotmark.engine import Engine, Piece, Progress, local
@@ -49,9 +50,6 @@ _FILTERS = "published."
 
 _OTHER_BLOCKS = 0.1
 """The relative difference between shares of analysed blocks from which on a warning says that two variants are of other blocks."""
-
-LOAD = ("workload.tps", "workload.refill_tps", "workload.tx_count", "genesis.max_block_body_size")
-"""Parameters that move with the transactions that fill a block, unless they are set: blocks are then full as often as before."""
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -130,7 +128,7 @@ def predict_change(
     was, now = beside.values(), source.values(settings)
     changed = differing(beside.text(), source.text(settings))
     # How long to run and which blocks to analyse are no change of what is predicted: both sides have them.
-    set_here = {one: _set_by(one, now) for one in settings}
+    set_here = {one: set_by(one, now) for one in settings}
     filters = {name for of_one in set_here.values() for name in of_one if name.startswith(_FILTERS)}
     common = [one for one in changed if one.startswith("run.") or one in filters]
     run = tuple(f"{name}={now[name]}" for name in common)
@@ -162,21 +160,6 @@ def predict_change(
         moved = [f"{name}={now[name]}" for name in moving if name in now]
         named = ", ".join(moved[:_SHOWN]) + (f" and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else "")
     return simulated(variants, named, seeds, _numbered(folder), progress, engine=engine, noted=noted)
-
-
-def _set_by(setting: str, names: Iterable[str]) -> list[str]:
-    """The full names of the parameters that ``key=value`` sets, whether to another value or not; none for those of a list's entries."""
-    key = _key_of(setting)
-    return [name for name in names if _is_named(name, key)]
-
-
-def _key_of(setting: str) -> str:
-    return setting.partition("=")[0].rstrip("* ").strip()
-
-
-def _is_named(name: str, key: str) -> bool:
-    """Returns whether a key is the full name of a parameter, or the end of it."""
-    return name == key or name.endswith(f".{key}")
 
 
 def predict_sweep(
@@ -284,7 +267,7 @@ def simulated(
         raise SimulationError("no seed: expected at least one.")
     if published is not None and not _is_published(published):
         published = None
-    moves = [_moved(one.source, one.settings) for one in variants]
+    moves = [moved_with(one.source.values(), one.source.values(one.settings), one.settings) for one in variants]
     texts = [one.source.text([*one.settings, *moved]) for one, moved in zip(variants, moves, strict=True)]
     name, description = (str(variants[0].source.values()[what]) for what in ("name", "description"))
     about = {"profile": name, "description": description, **({"changed": changed} if changed else {})}
@@ -479,40 +462,3 @@ def _model_error(variant: Variant, found: Sequence[Tables]) -> dict[str, Any] | 
 
 def _listed(seeds: Sequence[int]) -> str:
     return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-
-
-def _moved(source: Source, settings: Sequence[str]) -> tuple[str, ...]:
-    """Settings for `LOAD`, where `settings` change what fills a block: none for what they name themselves."""
-    was, now = (source.values(given) for given in ((), settings))
-    share = _full_block_bytes(now) / _full_block_bytes(was)
-    transactions = _block_transactions(now) / _block_transactions(was)
-    keys = [_key_of(setting) for setting in settings]
-    in_all = transactions
-    if any(key in OFFERED for key in keys):
-        keys.append("workload.tps")
-        in_all = now["workload.tps"] / was["workload.tps"] if was["workload.tps"] else 1.0
-    moved = []
-    for name in LOAD:
-        if any(_is_named(name, key) for key in keys):
-            continue
-        if isinstance(was[name], str):
-            # A full block may have more bytes than its transactions.
-            value = f"{max(amount(was[name]) * share, amount(now['workload.block_size'])):.0f}B"
-            factor = share if amount(value) != amount(was[name]) else 1
-        else:
-            factor = in_all if name == "workload.tx_count" else transactions
-            value = was[name] * factor
-            value = f"{value:.0f}" if isinstance(was[name], int) else repr(float(f"{value:.6g}"))
-        if factor != 1:
-            moved.append(f"{name}={value}")
-    return tuple(moved)
-
-
-def _block_transactions(leaves: dict[str, Any]) -> int:
-    """Transactions in a full block, as the simulator counts them."""
-    size = amount(leaves["workload.tx_size"])
-    return max(1, int(amount(leaves["workload.block_size"]) // size))
-
-
-def _full_block_bytes(leaves: dict[str, Any]) -> float:
-    return _block_transactions(leaves) * amount(leaves["workload.tx_size"])

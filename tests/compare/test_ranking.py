@@ -154,6 +154,12 @@ def test_of_two_sessions_without_a_part_in_common_no_sentence_says_otherwise(tmp
     ]
     done = slotmark("compare", *(run.path for run in runs), "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
+    line = "NO RANKING: nothing was compared, as no two targets have the same part of Blocks per second"
+    assert done.stdout.splitlines()[-1] == line
+    gated = slotmark("compare", *(run.path for run in runs), "--fail-on", "worse")
+    last = "NO DECISION: no metric that was compared is decisive."
+    assert (gated.returncode, gated.stdout.splitlines()[-1]) == (3, last), "a gate that sees nothing"
+    assert last in gated.stderr
     text = (tmp_path / "out" / "report.md").read_text()
     assert "Not all runs were measured in one session" in text
     assert "the runs were measured in one session" not in text

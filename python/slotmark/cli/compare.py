@@ -153,7 +153,7 @@ def _end(
     from slotmark.report import write_report
 
     written = [] if out is None else _written(partial(write_report, document, result), out)
-    line = (comparison.line if comparison else "") or _UNDECIDED[comparison is None]
+    line = _line(comparison, deciding)
     with reader_may_leave():
         if as_json:
             print_json(result)
@@ -165,6 +165,12 @@ def _end(
         if not sys.stdout.isatty():
             talk.remark(f"slotmark: {line}")
         raise typer.Exit(ended)
+
+
+def _line(comparison: "Comparison | None", deciding: Deciding) -> str:
+    """The last line: the decision, or that there is none where one was asked for; else the ranking."""
+    asked = comparison.decision if comparison and deciding.gates else comparison
+    return asked.line if asked and asked.line else _UNDECIDED[comparison is None]
 
 
 def _written(write: Callable[[Path], list[Path]], out: Path) -> list[Path]:

@@ -3,7 +3,6 @@
 import tomllib
 from collections.abc import Sequence
 from enum import StrEnum
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -169,29 +168,35 @@ class Decides:
 
 def refuse_blind_gate(comparison: "Comparison", gate: "Policy | None") -> None:
     """Raises ArgumentError where a gated metric has no verdict for some candidate: a gate that sees nothing must not let it pass."""
-    seen = {
-        (row.metric.id, place)
-        for row in comparison.rows
-        for place, difference in enumerate(row.differences)
-        if difference is not None and difference.verdict is not None
-    }
     gated = [metric for metric, rank in (gate.ranks if gate else {}).items() if rank == "decisive"]
-    for metric, (place, side) in product(gated, enumerate(comparison.candidates)):
-        if (metric, place) not in seen:
-            raise ArgumentError(
-                f"--gate: nothing was compared in '{metric}' for {side.name}: the runs don't have it, or such runs aren't compared by it. Leave it out."
-            )
+    for place, side in enumerate(comparison.candidates):
+        seen = _metrics_seen(comparison, place)
+        for metric in gated:
+            if metric not in seen:
+                raise ArgumentError(
+                    f"--gate: nothing was compared in '{metric}' for {side.name}: the runs don't have it, or such runs aren't compared by it. Leave it out."
+                )
+
+
+def _metrics_seen(comparison: "Comparison", place: int) -> set[str]:
+    """The ids of the metrics in which a candidate was compared with the baseline."""
+    return {
+        row.metric.id
+        for row in comparison.rows
+        if (difference := row.differences[place]) is not None and difference.verdict is not None
+    }
 
 
 def exit_code(comparison: "Comparison", asked: Deciding) -> int:
     """Returns the exit code: by the decision where the options ask for that, else 0.
 
     Where nothing is decided, as where a policy ranks no metric as decisive, it is that of ``run again``. With a policy or a gate that one fails too unless
-    ``--fail-on`` is ``worse``.
+    ``--fail-on`` is ``worse``; where nothing was compared for some candidate, it always does.
     """
     answer = comparison.decision.answer if comparison.decision else "run again"
     holds, fail_on = asked.gates, asked.fail_on
-    unclear = fail_on is FailOn.inconclusive or (holds and fail_on is None)
+    seen = all(_metrics_seen(comparison, place) for place in range(len(comparison.candidates)))
+    unclear = fail_on is FailOn.inconclusive or (holds and (fail_on is None or not seen))
     fails = {"hold": holds, "run again": unclear}
     return EXIT_CODES[answer] if fails.get(answer) else 0
 

@@ -115,10 +115,11 @@ def _turned(difference: Difference | None, as_it_is: bool) -> Difference | None:
 
 
 def _line(metric: Metric, sides: Sequence[Side], parts: Sequence[PartRanking], warnings: Sequence[str]) -> str:
-    """The ranking in the first of the parts that most targets have, in one line, whatever the names of sides and parts hold."""
+    """The ranking in the first of the parts that most targets have, in one line, whatever the names of sides and parts hold; why there is none where nothing was compared."""
     origin = origin_in_line(sides)
-    if not parts:
-        return one_line(f"RANKING{origin}: no target has {metric.name}")
+    if not any(one.next for part in parts for one in part.ranked):
+        why = f"no two targets have {f'the same part of {metric.name}' if parts else metric.name}"
+        return one_line(f"NO RANKING{origin}: nothing was compared, as {why}")
     main = max(parts, key=lambda part: len(part.ranked))
     places = [f"{one.place} {sides[one.side].name} {number(one.level)}" for one in main.ranked]
     places[0] = f"{places[0]} {metric.unit}".strip()

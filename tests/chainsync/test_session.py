@@ -17,6 +17,7 @@ from slotmark.benches.chainsync.session import conduct
 from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.tables import INVOCATIONS, WINDOWS
 from slotmark.benches.chainsync.targets import Program
+from slotmark.compare import compare
 from slotmark.metrics import catalogue, samples
 
 from ..conftest import run_arguments, slotmark
@@ -53,6 +54,21 @@ def test_a_run_folder_holds_every_invocation_and_its_facts(runs: Path) -> None:
     assert all(len(source.sha256) == 64 for source in manifest.sources)
     assert {warning.kind for warning in manifest.warnings} >= {"few_rounds"}
     assert open_run(runs / "floor").manifest.session == manifest.session
+
+
+def test_a_manifest_has_what_its_target_was_measured_in_alone(runs: Path) -> None:
+    """The floor never decodes; no mode or depth is a condition, since each part of a comparison is of one."""
+    native, floor = (open_run(runs / name).manifest for name in ("native", "floor"))
+    assert (native.parameters["modes"], native.parameters["depths"]) == (["raw", "decode"], [1, 50])
+    assert {"digest, raw", "digest, decode"} <= {*native.workload}
+    assert (floor.parameters["modes"], floor.parameters["depths"]) == (["raw"], [1, 50])
+    assert "digest, raw" in floor.workload
+    assert "digest, decode" not in floor.workload
+    assert not [
+        one
+        for one in compare([open_run(runs / "native"), open_run(runs / "floor")]).all_warnings
+        if one.kind == "different"
+    ]
 
 
 def test_every_metric_of_the_catalogue_has_samples_of_every_setting(runs: Path) -> None:

@@ -138,7 +138,7 @@ def test_a_policy_decides_about_clients_too(
 
 def test_a_client_without_a_part_and_a_warning_are_named(tmp_path: Path) -> None:
     both = written(tmp_path, "fast", "fast", server_share=0.95)
-    one = write_run(tmp_path / "slow", "slow", {SETTINGS[0]: RATES})
+    one = write_run(tmp_path / "slow", "slow", {SETTINGS[0]: RATES}, parameters={"pinned": False})
     done = slotmark("compare", both.path, one.path, "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].startswith("RANKING by Blocks per second, decode, sequential: 1 fast")

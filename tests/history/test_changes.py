@@ -74,6 +74,7 @@ def test_a_parameter_that_changed_is_offered_and_one_that_may_differ_is_not(tmp_
         parameters = {
             "pinned": pinned,
             "seed": 1 + pinned,
+            "progress every": [1_000] * (1 + pinned),
             "modes": ["decode"] * (1 + pinned),
             "off": [],
             "target build": pinned,
@@ -82,7 +83,7 @@ def test_a_parameter_that_changed_is_offered_and_one_that_may_differ_is_not(tmp_
     store.keep_index()
     (change,) = sure(store)
     assert change.explanations == [
-        "only this changed, not the build: parameter 'modes' decode, decode -> decode; parameter 'pinned' yes -> no"
+        "only this changed, not the build: parameter 'progress every' 1000, 1000 -> 1000; parameter 'pinned' yes -> no"
     ]
 
 

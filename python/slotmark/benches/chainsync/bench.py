@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from slotmark import _core
 from slotmark.benches.chainsync.proof import Proof
 from slotmark.benches.chainsync.request import BLOCKS, Request
-from slotmark.benches.chainsync.runs import SessionFacts, new_runs
+from slotmark.benches.chainsync.runs import SessionFacts, digest_fact, new_runs
 from slotmark.benches.chainsync.server import Node, ReplayServer, Server
 from slotmark.benches.chainsync.session import Failure, Round, Schedule, conduct, reference_proofs
 from slotmark.benches.chainsync.setting import Mode, Setting
@@ -192,4 +192,4 @@ def _workload(
     facts = {"network magic": str(request.magic), "start point": schedule.start, "blocks": f"{schedule.blocks:,}"}
     if window is not None:
         facts |= {"first block": window.first, "last block": window.last, "bytes": f"{window.bytes:,}"}
-    return facts | {f"digest, {mode}": proof.digest for mode, proof in proofs.items()}
+    return facts | {digest_fact(mode): proof.digest for mode, proof in proofs.items()}

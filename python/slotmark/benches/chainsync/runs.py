@@ -1,6 +1,6 @@
 """From what a session measured to run folders, one per target."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from slotmark.benches.chainsync.invocation import Invocation
 from slotmark.benches.chainsync.session import Failure, Measured
-from slotmark.benches.chainsync.setting import Setting
+from slotmark.benches.chainsync.setting import MODES, Mode, Setting
 from slotmark.benches.chainsync.tables import INVOCATIONS, WINDOWS
 from slotmark.benches.chainsync.targets import FLOOR, Description
 from slotmark.measure.manifest import NewRun
@@ -80,8 +80,8 @@ def new_runs(
             head=facts.head,
             bench=BENCH,
             target=target_of(name, description),
-            workload=facts.workload,
-            parameters=facts.parameters,
+            workload=_own_workload(facts.workload, {one.case.setting.mode for one in mine}),
+            parameters=facts.parameters | _own_settings(one.case.setting for one in mine),
             tables=tables,
             sources=facts.sources,
             versions=taking_part,
@@ -89,6 +89,26 @@ def new_runs(
         )
         runs.append(run)
     return runs
+
+
+def digest_fact(mode: Mode) -> str:
+    """The name of the workload's fact that has the digest of the chain in a mode."""
+    return f"digest, {mode}"
+
+
+def _own_workload(workload: Mapping[str, str], modes: Container[Mode]) -> dict[str, str]:
+    """The workload without the digests of modes that the target was not measured in."""
+    others = {digest_fact(mode) for mode in MODES if mode not in modes}
+    return {fact: value for fact, value in workload.items() if fact not in others}
+
+
+def _own_settings(settings: Iterable[Setting]) -> dict[str, Any]:
+    """The parameters that say in which modes and at which depths the target was measured."""
+    made = sorted({*settings}, key=lambda one: (MODES.index(one.mode), one.depth))
+    return {
+        "modes": list(dict.fromkeys(one.mode for one in made)),
+        "depths": sorted({one.depth for one in made}),
+    }
 
 
 def target_of(name: str, description: Description) -> Target:

@@ -93,11 +93,10 @@ def machine_loaded(load: float, cores: int) -> Warning:
     )
 
 
-def different(what: str, baseline: str, candidate: str) -> Warning:
-    """Two runs that differ in something which should be equal."""
+def different(what: str, first: str, here: str, called: str) -> Warning:
+    """Two sides that differ in something which should be equal: in words what, its values, and how the first side is called."""
     return Warning(
-        "different",
-        f"{what} differs: {baseline} for the baseline, {candidate} here. The difference may come from that.",
+        "different", f"{what} differs: {first} for {called}, {here} here. The difference may come from that."
     )
 
 
@@ -116,9 +115,9 @@ def builds_differ(what: str, values: Sequence[str]) -> Warning:
     )
 
 
-def unmatched(what: str) -> Warning:
-    """Something that only one of two runs has."""
-    return Warning("unmatched", f"Only one of the two runs has {what}: it is not compared.")
+def unmatched(what: str, having: str, lacking: str) -> Warning:
+    """Something that one of two sides has and the other lacks, which are named."""
+    return Warning("unmatched", f"{having} has {what}, and {lacking} does not: they are not compared in it.")
 
 
 def unplanned(names: Sequence[str]) -> Warning:

@@ -100,7 +100,7 @@ def test_runs_into_which_nothing_was_submitted_have_no_such_rows(run: Run, tmp_p
     assert "Submission to block" in " ".join(unrecorded.split())
     compared = CliRunner().invoke(app, ["compare", str(without.path), str(run.path), "--filter", "none"])
     assert compared.exit_code == 0, compared.output
-    assert "Only one of the two runs has 'Submission to block': it is not compared." in " ".join(
+    assert "has 'Submission to block', and without does not: they are not compared in it." in " ".join(
         compared.output.split()
     )
 

@@ -299,9 +299,11 @@ class TestUnlikeRuns:
         assert row(comparison, "floor_share").differences == [None]
         texts = [one.text for one in comparison.all_warnings if one.kind == "unmatched"]
         assert texts == [
-            "Only one of the two runs has the setting 'raw, sequential': it is not compared.",
-            "Only one of the two runs has 'Share of the floor' in 'decode, sequential': it is not compared.",
+            "a has the setting 'raw, sequential', and b does not: they are not compared in it.",
+            "a has 'Share of the floor' in 'decode, sequential', and b does not: they are not compared in it.",
         ]
+        turned = [one.text for one in compare([b, a]).all_warnings if one.kind == "unmatched"]
+        assert turned == texts, "the one that has it is named, whichever comes first"
 
     def test_what_should_be_equal_is_named(self, tmp_path: Path) -> None:
         a = write_run(tmp_path / "a", "a", {SEQUENTIAL: rates(3_000)})

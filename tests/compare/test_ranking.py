@@ -147,6 +147,20 @@ def test_a_client_without_a_part_and_a_warning_are_named(tmp_path: Path) -> None
     assert raw.splitlines()[-1] == "| slow | - | - | - | - | - | - |"
 
 
+def test_a_part_that_the_baseline_lacks_is_compared_between_the_others_alone(
+    clients: Mapping[str, Path], tmp_path: Path
+) -> None:
+    one = write_run(tmp_path / "one", "one", {SETTINGS[0]: RATES})
+    result = compare([one, *(open_run(clients[name]) for name in ("slow", "fast"))])
+    assert result.ranking is not None
+    (of_part,) = [part for part in result.ranking.parts if part.part == SETTINGS[1]]
+    assert of_part.ranked[0].next is not None
+    text = markdown(comparison_document(result))
+    assert "Not compared: one, from which differences are, has no such part; the ranking compares the others." in text
+    for name in ("slow", "fast"):
+        assert f"{name} has the setting '{SETTINGS[1]}', and one does not: they are not compared in it." in text
+
+
 def test_of_two_sessions_without_a_part_in_common_no_sentence_says_otherwise(tmp_path: Path) -> None:
     runs = [
         write_run(tmp_path / name, name, {setting: RATES}, session=name)

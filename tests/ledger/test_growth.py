@@ -72,6 +72,19 @@ def test_a_warning_of_several_runs_stands_once(tmp_path: Path) -> None:
     assert all(name in line for line in warned for name in names)
 
 
+def test_the_first_run_is_named_where_no_side_is_a_baseline(tmp_path: Path) -> None:
+    runs = []
+    for size in (10, 20):
+        run = recorded(tmp_path / f"run-{size}", "b", size, [[1, 2]])
+        manifest = json.loads((run.path / "run.json").read_bytes())
+        manifest["parameters"]["memory limit"] = f"{size} MB"
+        (run.path / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
+        runs.append(open_run(run.path))
+    text = markdown(growth_document(growth(runs)))
+    assert f"Parameter 'memory limit' differs: 10 MB for {growth(runs).sides[0].name}, 20 MB here" in text
+    assert "baseline" not in text.partition("## Warnings")[2].partition("## ")[0]
+
+
 def test_versions_of_one_target_are_curves_of_their_own(tmp_path: Path) -> None:
     runs = []
     for took_us, version in enumerate(("2", "3"), 1):

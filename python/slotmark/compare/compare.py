@@ -288,14 +288,26 @@ def warnings_of(analyses: Sequence[Sequence[Analysis]]) -> list[list[Warning]]:
         return [[warning for _ in of_side for warning in next(found)] for of_side in analyses]
 
 
-def with_warnings(sides: Sequence[Side], of_runs: Sequence[list[Warning]], estimates: Sequence[Estimate]) -> list[Side]:
-    """The sides with the warnings about each. What an estimator warns of, a manifest doesn't warn of once more."""
+def with_warnings(
+    sides: Sequence[Side],
+    of_runs: Sequence[list[Warning]],
+    estimates: Sequence[Estimate],
+    first: str = "the baseline",
+) -> list[Side]:
+    """The sides with the warnings about each. What an estimator warns of, a manifest doesn't warn of once more.
+
+    Args:
+        sides: All; others are held against the first.
+        of_runs: Warnings of each side's runs.
+        estimates: With their own warnings.
+        first: The words for the first side.
+    """
     warned = {warning.kind for one in estimates for warning in one.warnings}
     made = []
     for place, (side, of_side) in enumerate(zip(sides, of_runs, strict=True)):
         own = [warning for one in estimates if one.of_sides for warning in one.of_sides[place]]
         kinds = warned | {warning.kind for warning in own}
-        unlike = between(sides[0], side) if place else []
+        unlike = between(sides[0], side, first) if place else []
         recorded = [
             warning for manifest in side.manifests for warning in manifest.warnings if warning.kind not in kinds
         ]

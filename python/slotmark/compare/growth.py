@@ -48,7 +48,7 @@ def growth(runs: Sequence[Run]) -> Growth:
                     of_target = means.setdefault((metric.id, part, target), {})
                     of_target.setdefault(size, []).extend(_means(samples, part, grows.process))
         alone = [[one] for one in analyses]
-        shown = with_warnings(analysed(sides, alone), warnings_of(alone), [])
+        shown = with_warnings(analysed(sides, alone), warnings_of(alone), [], sides[0].name)
     if len(sizes) < 2:
         raise ComparisonError(f"All runs have {sizes.pop():,} {grows.name}: nothing grows. {grows.more}")
     order = {metric.id: place for place, metric in enumerate(entries.metrics)}

@@ -30,12 +30,20 @@ _BUILD = {"version": "the version", "commit": "the commit", "toolchain": "the to
 """Facts of a target that are equal between runs of one build; those that aren't recorded differ from none."""
 
 
-def between(baseline: Side, candidate: Side) -> list[Warning]:
-    """Returns warnings on unequal conditions of two sides: those that the runs of one have and those of the other don't."""
-    ours, theirs = (_of_all(side.manifests) for side in (baseline, candidate))
+def between(first: Side, other: Side, called: str) -> list[Warning]:
+    """Returns warnings on unequal conditions of two sides: those that the runs of one have and those of the other don't.
+
+    Args:
+        first: The side that others are held against.
+        other: The side that is warned about.
+        called: The words for the first side.
+    """
+    ours, theirs = (_of_all(side.manifests) for side in (first, other))
     return [
         warnings.different(
-            what[:1].upper() + what[1:], *(" and ".join(map(shown_fact, side[what])) for side in (ours, theirs))
+            what[:1].upper() + what[1:],
+            *(" and ".join(map(shown_fact, side[what])) for side in (ours, theirs)),
+            called=called,
         )
         for what, values in ours.items()
         if what in theirs and not (_all_in(values, theirs[what]) and _all_in(theirs[what], values))
@@ -81,12 +89,14 @@ def unmatched(sides: Sequence[Side], entries: Sequence["Entry"]) -> list[list[Wa
     had = [{entry.part for entry in entries if entry.summaries[place]} for place in range(len(sides))]
     found: list[list[Warning]] = [[] for _ in sides]
     for place in range(1, len(sides)):
-        found[place] += [warnings.unmatched(f"the setting '{part}'") for part in sorted(had[0] ^ had[place])]
+        names = sides[0].name, sides[place].name
+        only = [(f"the setting '{part}'", part in had[0]) for part in sorted(had[0] ^ had[place])]
         for entry in entries:
             both = entry.part in had[0] & had[place]
             if both and bool(entry.summaries[0]) != bool(entry.summaries[place]):
                 where = "" if entry.part == ALL else f" in '{entry.part}'"
-                found[place].append(warnings.unmatched(f"'{entry.metric.name}'{where}"))
+                only.append((f"'{entry.metric.name}'{where}", bool(entry.summaries[0])))
+        found[place] = [warnings.unmatched(what, *(names if first else names[::-1])) for what, first in only]
     return found
 
 

@@ -51,7 +51,7 @@ def _table(comparison: Comparison, part: str, rows: list[Row]) -> Table:
         why = (
             f"only {comparison.sides[having[0]].name} has this part"
             if len(having) == 1
-            else f"{comparison.baseline.name} has no such part"
+            else f"{comparison.baseline.name}, from which differences are, has no such part{'; the ranking compares the others' if comparison.ranking else ''}"
             if 0 not in having
             else "too few samples"
         )

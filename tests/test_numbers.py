@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.numbers import brief, fixed, gigabytes, mebibytes, megabytes, percent, plain
+from slotmark.numbers import brief, fixed, gigabytes, independent, mebibytes, megabytes, percent, plain
 
 SOURCE = Path(__file__).resolve().parents[1] / "python" / "slotmark"
 
@@ -131,6 +131,12 @@ def test_every_form_has_its_digits() -> None:
         "+1.2",
         "-2.0",
     )
+    assert [independent(*one) for one in ([3.42], [12.0, 5.0], [0.0753], [0.0753, 8])] == [
+        "as informative as 3.42 independent ones",
+        "as informative as 12 and 5 independent ones",
+        "as informative as less than 1 independent one",
+        "as informative as less than 1 and 8 independent ones",
+    ]
     assert [plain(one) for one in (50, 50.0, 0.05, 100 * 0.07, 20_000_000)] == ["50", "50", "0.05", "7", "20000000"]
     assert (megabytes(1_234_567_890), gigabytes(67.4e9), mebibytes(64 << 20)) == ("1,234.6 MB", "67.4 GB", "64 MiB")
     assert [percent(one) for one in (0.02, 0.005, 0.123456, 12, 9.9996)] == [

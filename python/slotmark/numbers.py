@@ -33,6 +33,12 @@ def fixed(value: float, decimals: int = 0, *, sign: bool = False) -> str:
     return f"{value:{'+' if sign else ''},.{decimals}f}"
 
 
+def independent(*effective: float) -> str:
+    """The worth of values that resemble their neighbours, by side: ``as informative as 3.4 and 12 independent ones``."""
+    words = [brief(one) if one >= 1 else "less than 1" for one in effective]
+    return f"as informative as {' and '.join(words)} independent one{'' if effective[-1] < 1 else 's'}"
+
+
 def plain(value: float) -> str:
     """A value as somebody stated it, with no digit more: ``50``, ``0.05``, ``20000``."""
     return f"{value:.12g}"

@@ -18,7 +18,7 @@ from slotmark.engine import Engine, Progress, local
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, CostMatrix, costs_together
 from slotmark.metrics.predicted import CONFIDENCE, Factor, Kept, Replayed
-from slotmark.numbers import brief
+from slotmark.numbers import brief, independent
 from slotmark.run import Run
 from slotmark.run.folder import refuse_existing
 from slotmark.run.manifest import TARGET_PLACE
@@ -274,8 +274,8 @@ class _Costs:
         found = hierarchical(total_ratio(base, changed), confidence=CONFIDENCE)
         if found.effective < LEAST_EFFECTIVE < base.shape[1]:
             raise ComparisonError(
-                f"{self._path}: of '{metric.name}', neighbouring blocks change together, so {base.shape[1]:,} count as "
-                f"{brief(found.effective)} independent ones, and {LEAST_EFFECTIVE} are needed. Replay a longer stretch."
+                f"{self._path}: of '{metric.name}', neighbouring blocks change together, so {base.shape[1]:,} are "
+                f"{independent(found.effective)}, and {LEAST_EFFECTIVE} are needed. Replay a longer stretch."
             )
         return Factor(
             stage=work.stage,

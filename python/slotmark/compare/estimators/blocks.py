@@ -18,7 +18,7 @@ from slotmark.compare.turns import apart
 from slotmark.compare.verdict import Judgement
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Catalogue, CostMatrix, Metric, catalogue, costs_together, parts_of
-from slotmark.numbers import brief, percent
+from slotmark.numbers import independent, percent
 from slotmark.statistics.block_pictures import Band, Density, Dot, bands, densities, dots
 from slotmark.statistics.block_ratio import Part, even_log_ratios, total_ratio, typical_ratio
 from slotmark.statistics.dependence import LEAST_EFFECTIVE
@@ -244,7 +244,7 @@ def _too_few(processes: int, blocks: int, effective: float) -> str:
         return f"{processes} processes on a side agree too often by chance; record at least 5"
     if effective < LEAST_EFFECTIVE < blocks:
         return (
-            f"no verdict possible: neighbouring blocks change together, so {blocks:,} count as {brief(effective)} independent ones, and "
+            f"no verdict possible: neighbouring blocks change together, so {blocks:,} are {independent(effective)}, and "
             f"{LEAST_EFFECTIVE} are needed"
         )
     return ""

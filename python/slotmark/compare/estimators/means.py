@@ -28,7 +28,7 @@ from slotmark.compare.traits import Traits, Unit, pair_degrees
 from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
 from slotmark.metrics import Analysis, Metric, catalogue, side_by_side
-from slotmark.numbers import brief, plain
+from slotmark.numbers import independent, plain
 from slotmark.statistics.anytime import FIRST_LOOK, PRIOR
 from slotmark.statistics.between_runs import (
     RunMean,
@@ -482,8 +482,8 @@ def _inconclusive(unit: str, found: MeanDifference, basis: Basis, runs: Sequence
     if runs[0].ordered and min(basis.effective) < LEAST_EFFECTIVE:
         return Judgement(
             Verdict.INCONCLUSIVE,
-            f"no verdict possible: the level drifts so slowly that {basis.counts[0]:,} and {basis.counts[1]:,} {basis.over} are as informative as "
-            f"{brief(basis.effective[0])} and {brief(basis.effective[1])} independent ones, and {LEAST_EFFECTIVE} are needed; several runs per side are needed to know",
+            f"no verdict possible: the level drifts so slowly that {basis.counts[0]:,} and {basis.counts[1]:,} {basis.over} are "
+            f"{independent(*basis.effective)}, and {LEAST_EFFECTIVE} are needed; several runs per side are needed to know",
         )
     if found.drifts:
         return Judgement(

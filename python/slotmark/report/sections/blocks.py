@@ -3,7 +3,7 @@
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.details import Blocks
 from slotmark.compare.results.rows import ALL, OF_BLOCKS, BlockDesign, Difference, Row
-from slotmark.numbers import brief, number, p_value, percent, ratio_interval
+from slotmark.numbers import independent, number, p_value, percent, ratio_interval
 from slotmark.report.document import Cell, Column, Table
 from slotmark.report.sections.cells import (
     OF_TYPICAL_BLOCK,
@@ -60,11 +60,7 @@ def _blocks(detail: BlockDesign | None) -> str:
     """Returns how many blocks count, and how many independent ones would carry as much information."""
     if detail is None:
         return ""
-    effective = (
-        ""
-        if detail.effective_blocks is None
-        else f", as informative as {brief(detail.effective_blocks)} independent ones"
-    )
+    effective = "" if detail.effective_blocks is None else f", {independent(detail.effective_blocks)}"
     return f"{detail.blocks:,} blocks{effective}"
 
 

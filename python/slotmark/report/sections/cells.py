@@ -7,7 +7,7 @@ from slotmark.compare.results.growth import Curve
 from slotmark.compare.results.rows import FROM_RUNS, OF_BLOCKS, Basis, Difference, Row, Summary
 from slotmark.metrics import Metric
 from slotmark.numbers import (
-    brief,
+    independent,
     interval,
     number,
     p_value,
@@ -104,8 +104,7 @@ def rests_on(basis: Basis | None) -> str:
         over = basis.over.removesuffix("s") if (ours, theirs) == (1, 1) else basis.over
         assumed = f"; variation between runs from {basis.source}" if basis.source not in ("", FROM_RUNS) else ""
         return f"over {counts} {over} per side{assumed}"
-    effective = " and ".join(brief(one) for one in basis.effective)
-    return f"over {counts} {basis.over} per side, as informative as {effective} independent ones"
+    return f"over {counts} {basis.over} per side, {independent(*basis.effective)}"
 
 
 def change_in_words(metric: Metric, difference: Difference) -> str:

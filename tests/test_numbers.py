@@ -1,6 +1,7 @@
 """Numbers are formatted in one module, python/slotmark/numbers.py, and those of charts in report/charts/formats.py."""
 
 import ast
+import math
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -8,7 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.numbers import brief, fixed, gigabytes, independent, mebibytes, megabytes, percent, plain
+from slotmark.numbers import (
+    brief,
+    fixed,
+    gigabytes,
+    independent,
+    mebibytes,
+    megabytes,
+    number,
+    percent,
+    plain,
+    quantity,
+    signed_quantity,
+)
 
 SOURCE = Path(__file__).resolve().parents[1] / "python" / "slotmark"
 
@@ -131,6 +144,16 @@ def test_every_form_has_its_digits() -> None:
         "+1.2",
         "-2.0",
     )
+    nothing = [
+        brief(-0.0),
+        fixed(-0.2),
+        fixed(-0.0, 2),
+        number(-1e-12),
+        quantity(-0.0, "s"),
+        signed_quantity(-0.0, "s"),
+    ]
+    assert nothing == ["0", "0", "0.00", "0.000000000", "0 ms", "0 ms"], "no sign"
+    assert [quantity(math.nan, "s"), signed_quantity(math.inf, "s"), signed_quantity(2, "s")] == ["-", "-", "+2,000 ms"]
     assert [independent(*one) for one in ([3.42], [12.0, 5.0], [0.0753], [0.0753, 8])] == [
         "as informative as 3.42 independent ones",
         "as informative as 12 and 5 independent ones",

@@ -1,4 +1,7 @@
-"""Numbers as people read them: how many digits, thousands apart, units; intervals, p-values and shares; days."""
+"""Numbers as people read them: how many digits, thousands apart, units; intervals, p-values and shares; days.
+
+Durations in s are shown in ms, however long they are. What rounds to 0 has no sign.
+"""
 
 import datetime
 import math
@@ -19,18 +22,18 @@ def number(value: float, digits: int = 4) -> str:
     if value == 0:
         return "0"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{min(decimals, 9)}f}"
+    return f"{value:z,.{min(decimals, 9)}f}"
 
 
 def brief(value: float, digits: int = 3) -> str:
     """A number with at most ``digits`` significant digits, none of them a closing 0; whole digits are never dropped: ``5``, ``0.25``, ``1,234``."""
-    text = f"{value:.{digits}g}"
+    text = f"{value:z.{digits}g}"
     return f"{value:,.0f}" if "e+" in text else text
 
 
 def fixed(value: float, decimals: int = 0, *, sign: bool = False) -> str:
     """A number with so many decimals and thousands set apart: ``1,235``, ``0.50``; on request with its sign: ``+1.2``."""
-    return f"{value:{'+' if sign else ''},.{decimals}f}"
+    return f"{value:{'+' if sign else ''}z,.{decimals}f}"
 
 
 def independent(*effective: float) -> str:
@@ -149,14 +152,16 @@ def readable(unit: str) -> tuple[float, str]:
 
 
 def quantity(value: float, unit: str) -> str:
-    """A difference that matters, with its unit as of :func:`readable`, at most three significant digits; percentages in ``pp``."""
+    """A difference that matters, with its unit as of :func:`readable`, at most three significant digits; percentages in ``pp``; ``-`` for no number."""
+    if not math.isfinite(value):
+        return "-"
     scale, shown = readable(unit)
     return f"{brief(scale * value)} {point_unit(shown)}".strip()
 
 
 def signed_quantity(value: float, unit: str) -> str:
     """A difference as :func:`quantity`, with its sign: ``+0.3 pp``, ``-12 ms``."""
-    return f"{'+' if value > 0 else ''}{quantity(value + 0.0, unit)}"
+    return f"{'+' if 0 < value < math.inf else ''}{quantity(value, unit)}"
 
 
 def percent_change(value: float) -> str:

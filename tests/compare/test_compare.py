@@ -158,18 +158,18 @@ class TestTooLittle:
         assert found.ratio is not None
         assert found.ratio.estimate == pytest.approx(9)
         assert (found.verdict, found.p, found.p_adjusted) == ("inconclusive", None, None)
-        assert found.reason == "4 rounds are not enough to separate a difference from noise; 5 are needed"
+        assert found.reason == "4 rounds can't separate a difference from noise; 5 are needed"
         assert comparison.tests == 0
         assert comparison.all_warnings[0] == few_rounds(4)
         assert comparison.all_warnings[0].text == (
-            "4 rounds are not enough to separate a difference from noise: no verdict is given below 5. Run again with --rounds 20."
+            "4 rounds can't separate a difference from noise: no verdict is given below 5. Run again with --rounds 20."
         )
 
     def test_a_single_round_has_no_ratio(self, tmp_path: Path) -> None:
         runs = [write_run(tmp_path / name, name, {SEQUENTIAL: [1_000.0]}) for name in "ab"]
         found = difference(compare(runs))
         assert (found.ratio, found.verdict) == (None, "inconclusive")
-        assert found.reason == "1 round are not enough to separate a difference from noise; 5 are needed"
+        assert found.reason == "1 round can't separate a difference from noise; 5 are needed"
 
     def test_five_rounds_tell_a_plain_difference_among_forty_tests(self, tmp_path: Path) -> None:
         names = {"a": 1, "b": 1.3, "c": 1, "d": 1, "e": 1}

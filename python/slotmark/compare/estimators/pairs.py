@@ -132,7 +132,7 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[np.ndarray, np.
     if events < ENOUGH_EVENTS:
         settled = Judgement(
             Verdict.INCONCLUSIVE,
-            f"{events} {item}{'s' if events != 1 else ''} that both have are not enough to separate a difference from noise; {ENOUGH_EVENTS} are needed",
+            f"{events} {item}{'s' if events != 1 else ''} that both have can't separate a difference from noise; {ENOUGH_EVENTS} are needed",
         )
     if events < 2:
         return Measured(ratio=None, paired=True, shown=shown, settled=settled)

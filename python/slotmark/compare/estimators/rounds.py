@@ -167,7 +167,7 @@ def _too_few(metric: Metric, fewest: int) -> Judgement:
     what = metric.grain[0] if metric.grain else "sample"
     return Judgement(
         Verdict.INCONCLUSIVE,
-        f"{counted(fewest, what)} are not enough to separate a difference from noise; {ENOUGH_ROUNDS} are needed",
+        f"{counted(fewest, what)} can't separate a difference from noise; {ENOUGH_ROUNDS} are needed",
     )
 
 

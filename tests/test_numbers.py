@@ -12,7 +12,7 @@ import pytest
 from slotmark.numbers import (
     brief,
     fixed,
-    gigabytes,
+    gibibytes,
     independent,
     mebibytes,
     megabytes,
@@ -161,7 +161,7 @@ def test_every_form_has_its_digits() -> None:
         "as informative as less than 1 and 8 independent ones",
     ]
     assert [plain(one) for one in (50, 50.0, 0.05, 100 * 0.07, 20_000_000)] == ["50", "50", "0.05", "7", "20000000"]
-    assert (megabytes(1_234_567_890), gigabytes(67.4e9), mebibytes(64 << 20)) == ("1,234.6 MB", "67.4 GB", "64 MiB")
+    assert (megabytes(1_234_567_890), gibibytes(67.4e9), mebibytes(64 << 20)) == ("1,234.6 MB", "62.8 GiB", "64 MiB")
     assert [percent(one) for one in (0.02, 0.005, 0.123456, 12, 9.9996)] == [
         "2 %",
         "0.5 %",

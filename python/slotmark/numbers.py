@@ -52,9 +52,9 @@ def megabytes(size_bytes: float) -> str:
     return f"{fixed(size_bytes / 1e6, 1)} MB"
 
 
-def gigabytes(size_bytes: float) -> str:
-    """The size of a memory, in units of 1,000,000,000 bytes: ``67.4 GB``."""
-    return f"{fixed(size_bytes / 1e9, 1)} GB"
+def gibibytes(size_bytes: float) -> str:
+    """The size of a machine's memory, in units of 1,073,741,824 bytes: ``62.8 GiB``."""
+    return f"{fixed(size_bytes / (1 << 30), 1)} GiB"
 
 
 def mebibytes(size_bytes: float) -> str:

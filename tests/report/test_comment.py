@@ -53,7 +53,7 @@ def test_it_begins_with_the_decision_and_has_changes_both_ways(runs: Path) -> No
     # Base, commit, day, runs, machine, how the base was chosen, and its age.
     assert "- base: client, version 1.0.0, commit 0123456789ab, 2026-11-21, 1 run; Test CPU" in shown
     assert "2 cores, 8 GiB, Linux 6\n" in shown
-    assert "- base: newest run of main on this kind of machine; measured in one session with the candidate" in shown
+    assert "- baseline base: newest run of main on this kind of machine; measured in one session with slow" in shown
     decisive = next(line for line in lines if line.startswith("| **Blocks per second, decode, sequential** |"))
     cells = [cell.strip() for cell in decisive.strip("|").split("|")]
     assert cells[1:] == ["1,002 → 667.7 blocks/s", "-33.3 %", cells[3], "± 2 %", "≥ 981.9 blocks/s", "▼ worse"]

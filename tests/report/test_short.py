@@ -113,3 +113,14 @@ def test_files_and_their_hashes_are_in_a_file_of_their_own(tmp_path: Path) -> No
         shown = (tmp_path / "out" / name).read_text()
         assert not [file for file in files.values() if file.sha256 and file.sha256 in shown]
     assert pdf(document)
+
+
+def test_facts_are_in_one_form_in_every_place(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / name, name, {"decode, sequential": RATES}) for name in ("one", "other")]
+    write_report(comparison_document(compare(runs)), compare(runs), tmp_path / "out")
+    short, whole = ((tmp_path / "out" / f"report{form}.md").read_text() for form in ("-short", ""))
+    assert "- baseline one: measured in one session with other\n" in short, "no side is called base"
+    assert "2 cores, 8 GiB," in short
+    assert "2 cores, 8.0 GiB," in whole, "of one unit"
+    assert "| blocks | 10,000 | 10,000 |" in whole, "as bytes beside it"
+    assert "| bytes | 23,190,000 | 23,190,000 |" in whole

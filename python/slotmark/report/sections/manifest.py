@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from slotmark.compare.result import Side
 from slotmark.metrics import catalogue
-from slotmark.numbers import fixed, gigabytes
+from slotmark.numbers import fixed, gibibytes
 from slotmark.report.document import Block, Cell, Column, Facts, Paragraph, Source, Table
 from slotmark.run import MachineFacts, Manifest, SourceFile
 from slotmark.words import counted, listed, shown_fact
@@ -47,14 +47,19 @@ def _facts(side: Side) -> dict[str, str]:
 
 
 def manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
-    """A manifest as names and values."""
+    """A manifest as names and values; a parameter that is a fact of the workload too stands once, as the workload has it."""
     target = manifest.target
+    parameters = {
+        name: value
+        for name, value in (manifest.parameters | manifest.observed).items()
+        if name not in manifest.workload
+    }
     facts = [
         ("origin", manifest.origin or _UNKNOWN),
         ("target", " ".join(filter(None, (target.name, target.version, target.commit)))),
         ("language", " ".join(filter(None, (target.language, target.toolchain))) or "-"),
         *manifest.workload.items(),
-        *((name, shown_fact(value)) for name, value in (manifest.parameters | manifest.observed).items()),
+        *((name, shown_fact(value)) for name, value in parameters.items()),
         *(_machine_facts(manifest.machine) if manifest.machine else []),
         *manifest.versions.items(),
         ("session", manifest.session),
@@ -133,7 +138,7 @@ def _machine_facts(machine: MachineFacts) -> list[tuple[str, str]]:
     hardware = [
         machine.cpu,
         f"{machine.cores} cores" if machine.cores else "",
-        gigabytes(machine.memory_bytes) if looked_at else "",
+        gibibytes(machine.memory_bytes) if looked_at else "",
         "" if machine.governor == _UNKNOWN else f"governor {machine.governor}",
     ]
     system = [fact for fact in (machine.system, machine.kernel, machine.virtualisation) if fact != _UNKNOWN]

@@ -72,8 +72,8 @@ REMEDY = (
 
 def _of_the_baseline(comparison: Comparison, note: str) -> list[Facts]:
     """Returns how the baseline was chosen, and how much older its runs are than those of the first candidate."""
-    words = [note, _age(comparison)]
-    return [Facts("", [("base", "; ".join(filter(None, words)))])] if any(words) else []
+    words = "; ".join(filter(None, (note, _age(comparison))))
+    return [Facts("", [(f"baseline {comparison.baseline.name}", words)])] if words else []
 
 
 def _age(comparison: Comparison) -> str:
@@ -82,12 +82,12 @@ def _age(comparison: Comparison) -> str:
     if any(one.origin == "simulated" for one in (*ours, *theirs)):
         return ""  # their days are made up
     if {one.session for one in ours} == {one.session for one in theirs}:
-        return "measured in one session with the candidate"
+        return f"measured in one session with {comparison.candidates[0].name}"
     before_s = comparison.baseline_age_s
     return (
         ""
         if before_s is None
-        else f"measured {duration(abs(before_s))} {'before' if before_s >= 0 else 'after'} the candidate"
+        else f"measured {duration(abs(before_s))} {'before' if before_s >= 0 else 'after'} {comparison.candidates[0].name}"
     )
 
 

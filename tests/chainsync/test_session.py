@@ -71,6 +71,23 @@ def test_a_manifest_has_what_its_target_was_measured_in_alone(runs: Path) -> Non
     ]
 
 
+def test_windows_reach_to_the_last_block(small_chain: Path, tmp_path: Path) -> None:
+    built("native")
+    built("floor")
+    made = slotmark(
+        *run_arguments(small_chain, tmp_path, "--target", "native", "--depth", "50", "--progress-every", "300")
+    )
+    assert made.returncode == 0, made.stderr
+    run = open_run(tmp_path / "native")
+    windows, invocations = run.table("windows").to_pylist(), run.table("invocations").to_pylist()
+    assert len(invocations) == 3
+    for ran in invocations:
+        own = [one for one in windows if one["invocation"] == ran["invocation"]]
+        assert [(one["blocks"], one["window_blocks"]) for one in own] == [(300, 300), (500, 200)]
+        assert own[-1]["at_ns"] == ran["elapsed_ns"] == sum(one["window_ns"] for one in own)
+        assert own[-1]["bytes"] == ran["bytes"]
+
+
 def test_every_metric_of_the_catalogue_has_samples_of_every_setting(runs: Path) -> None:
     run = open_run(runs / "native")
     for metric in catalogue("chainsync").metrics:

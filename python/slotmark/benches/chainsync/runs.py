@@ -175,7 +175,9 @@ def _windows(mine: Sequence[Measured]) -> pa.Table:
     rows = []
     for one in mine:
         blocks, at = 0, one.result.started.at_ns
-        for record in one.result.progress:
+        for record in (*one.result.progress, one.result.done):
+            if record.blocks == blocks:
+                continue  # the last block had a progress record
             rows.append(
                 {
                     "invocation": one.order,

@@ -45,7 +45,7 @@ WINDOWS = pa.schema(
         pa.field("window_ns", pa.int64(), False),
     ]
 )
-"""One row a progress record."""
+"""One row a progress record, and one for the blocks after the last of them."""
 
 ANNOUNCEMENTS = pa.schema(
     [

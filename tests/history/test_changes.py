@@ -21,7 +21,7 @@ from slotmark.statistics.between_runs import Spread
 from slotmark.statistics.change_points import FIRST
 from tests.conftest import slotmark
 from tests.history.made import BEGIN, METRIC, levels, made
-from tests.made_up_runs import MACHINE
+from tests.made_up_runs import MACHINE, write_run
 
 STEP = 20
 NEWER = msgspec.structs.replace(MACHINE, kernel="Linux 6.1.99")
@@ -85,6 +85,18 @@ def test_a_parameter_that_changed_is_offered_and_one_that_may_differ_is_not(tmp_
     assert change.explanations == [
         "only this changed, not the build: parameter 'progress every' 1000, 1000 -> 1000; parameter 'pinned' yes -> no"
     ]
+
+
+def test_what_is_never_below_0_has_no_interval_below_0(tmp_path: Path) -> None:
+    store = make_store(tmp_path / "store")
+    for day, switches in enumerate(([0, 0, 0.1, 0.2, 0.9, 1.0], [0, 0, 0, 0.1, 0.8, 1.0])):
+        run = write_run(
+            tmp_path / str(day), "pallas", {"decode, sequential": [1000.0 + day] * 6}, switches_per_block=switches
+        )
+        store.add([run], Labels(version=f"1.{day}"))
+    (series,) = history_of(store, "switches_per_block", Decisions()).series
+    assert [line.estimate.low for line in series.versions] == [0, 0]
+    assert all(line.estimate.high > line.estimate.estimate > 0 for line in series.versions)
 
 
 def test_series_that_are_too_short_to_be_searched_are_counted(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def _series(read: Read, group: Group, metric: Metric, rules: Rules, method: Meth
 
 
 def _versions(estimates: Estimates, column: Column, found: Sequence[FoundChange]) -> list[VersionLine]:
-    """A line per version, in the order of their first runs."""
+    """A line per version, in the order of their first runs. Intervals of what is below 0 in no run don't reach below 0."""
     spread = spread_of(estimates, column, found)
     by_version = {
         version: there
@@ -202,4 +202,5 @@ def _interval(
     degrees = spread.degrees if spread else np.inf
     found = student(level, float(np.sqrt(variance / len(means))), degrees, CONFIDENCE).interval
     over: Literal["runs", "within", ""] = "runs" if spread else "within" if within else ""
-    return Interval(*(from_scale(one, column.scale) for one in (found.estimate, found.low, found.high))), over
+    estimate, low, high = (from_scale(one, column.scale) for one in (found.estimate, found.low, found.high))
+    return Interval(estimate, max(low, 0.0) if np.nanmin(column.estimates) >= 0 else low, high), over

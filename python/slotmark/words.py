@@ -8,6 +8,11 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
+def sentence(text: str) -> str:
+    """A text that ends as a sentence does, so that another may follow: with a full stop where it has no end, or a colon."""
+    return text if text.endswith((".", "!", "?")) else f"{text.removesuffix(':')}."
+
+
 def counted(number: int, what: str) -> str:
     """A number with what is counted: ``1 core``, ``2 cores``."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -158,7 +158,7 @@ def test_a_line_that_is_written_in_part_is_taken_away_again(room: str, tmp_path:
     assert kept.path.exists() == bool(before)
 
 
-@pytest.mark.parametrize("error", ["a: boom went the client", "a: boom went the client."])
+@pytest.mark.parametrize("error", ["a: boom went the client", "a: boom went the client.", "a: boom went the client:"])
 def test_the_last_failure_is_a_sentence_of_its_own(error: str) -> None:
     with pytest.raises(TargetError) as raised:
         report_failures([error])

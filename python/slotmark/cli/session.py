@@ -10,6 +10,7 @@ import typer
 from slotmark.cli.console import talk
 from slotmark.errors import TargetError
 from slotmark.places import Place
+from slotmark.words import sentence
 
 if TYPE_CHECKING:
     from slotmark.run import Run
@@ -70,5 +71,4 @@ def report_failures(errors: Sequence[str]) -> None:
     for error in errors[:-1]:
         talk.remark(f"slotmark: {error}")
     if errors:
-        last = errors[-1] if errors[-1].endswith((".", "!", "?")) else f"{errors[-1]}."
-        raise TargetError(f"{last} What did not fail was kept.")
+        raise TargetError(f"{sentence(errors[-1])} What did not fail was kept.")

@@ -18,6 +18,7 @@ from slotmark.engine.ray.messages import WAIT_S, Begin, Done, Lost, Message, Sta
 from slotmark.engine.ray.nodes import Cluster, Node
 from slotmark.engine.ray.on_nodes import Keeper, here, in_worker, own_versions, question, visitor_class
 from slotmark.numbers import duration
+from slotmark.words import sentence
 
 ANSWER_S = 60.0
 """Time that a node has for starting a worker and answering."""
@@ -201,8 +202,7 @@ def _cancel(ray: Any, refs: list[Any]) -> None:
 def _said(error: BaseException) -> str:
     """The first sentence of an error of Ray's, which may have pages."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    first = (lines or [type(error).__name__])[0][:300]
-    return first if first.endswith((".", ":")) else f"{first}."
+    return sentence((lines or [type(error).__name__])[0][:300])
 
 
 def _asked(ray: Any, nodes: Sequence[Mapping[str, Any]], for_pieces: bool) -> list[Node]:

@@ -25,6 +25,7 @@ from slotmark.history.earlier import runs_like
 from slotmark.metrics import catalogue, register
 from slotmark.run import Run, SourceFile, Target, open_run, open_runs
 from slotmark.verdict import Conditional
+from slotmark.warnings import run_left_out
 from tests.compare.planted_runs import BENCH, FOLDER, Plant, levels, manifest_of, values_of, write_runs
 from tests.made_up_runs import write_run
 
@@ -354,11 +355,26 @@ def test_no_table_is_written_of_simulated_runs(tmp_path: Path, capsys: pytest.Ca
         simulated = msgspec.structs.replace(run.manifest, origin="simulated")
         (run.path / "run.json").write_bytes(msgspec.json.encode(simulated))
     words = ["spread", ",".join(str(run.path) for run in made), "--of", "x"]
-    with pytest.raises(ComparisonError, match=r"spread\.toml: .* is simulated, and its seeds are its runs"):
+    named = re.escape(words[1])
+    with pytest.raises(
+        ComparisonError, match=rf"^{named}: .* is simulated, and its seeds are its runs: .* Leave -o out"
+    ):
         typer.main.get_command(app)([*words, "-o", str(tmp_path / "spread.toml")], standalone_mode=False)
     assert not (tmp_path / "spread.toml").exists()
     typer.main.get_command(app)(words, standalone_mode=False)
     assert "s.d. of a run" in capsys.readouterr().out
+
+
+def test_the_printed_table_has_the_runs_that_were_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = runs(tmp_path, "a", 3)
+    words = ["spread", ",".join(str(run.path) for run in made), "--of", "x", "--json"]
+    typer.main.get_command(app)(words, standalone_mode=False)
+    printed = msgspec.json.decode(capsys.readouterr().out)
+    assert (printed["name"], printed["warnings"]) == ("x", [])
+    found = spread([made], "x")
+    left_out = run_left_out("a-4", "node-2: the node ended by itself")
+    as_json = msgspec.to_builtins(msgspec.structs.replace(found, warnings=[left_out]).printed)
+    assert as_json == {**msgspec.to_builtins(found.table), "warnings": [msgspec.to_builtins(left_out)]}
 
 
 def test_a_store_shows_the_spread_of_its_runs_by_itself(store: Path, tmp_path: Path) -> None:

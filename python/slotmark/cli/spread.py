@@ -41,13 +41,14 @@ def spread(
 
     opened = opened_sides("spread", builds)
     if out is not None:
-        refuse_simulated(out, [run.manifest for side in opened for run in side])
+        manifests = [run.manifest for side in opened for run in side]
+        refuse_simulated(" ".join(builds), manifests, "Leave -o out to see how much these differ.")
     chosen = None if filters is None else parse_filters(filters, opened[0][0].manifest.bench)
     found = measure(opened, of, filters=chosen)
     if out is not None:
         write_spread_table(found.table, out)
     with reader_may_leave():
         if as_json:
-            print_json(found.table)
+            print_json(found.printed)
         else:
             print_report(spread_document(found), [] if out is None else [out])

@@ -143,12 +143,18 @@ def read_spread_table(file: Path) -> SpreadTable:
     return found
 
 
-def refuse_simulated(given: Path, manifests: Iterable[Manifest]) -> None:
-    """Raises ComparisonError where one of these runs is simulated: what differs between its seeds is in no table and in no earlier run."""
+def refuse_simulated(given: object, manifests: Iterable[Manifest], remedy: str = "Simulate more seeds.") -> None:
+    """Raises ComparisonError where one of these runs is simulated: what differs between its seeds is in no table and in no earlier run.
+
+    Args:
+        given: What was given, as the error names it.
+        manifests: Of the runs.
+        remedy: What to do instead.
+    """
     for manifest in manifests:
         if manifest.origin == "simulated":
             raise ComparisonError(
-                f"{given}: {manifest.id} is simulated, and its seeds are its runs: no table has how much those differ. Simulate more seeds."
+                f"{given}: {manifest.id} is simulated, and its seeds are its runs: no table has how much those differ. {remedy}"
             )
 
 

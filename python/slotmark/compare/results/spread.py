@@ -22,3 +22,14 @@ class Measured(msgspec.Struct, frozen=True):
     table: SpreadTable
     sides: list[Side]
     warnings: list[Warning]
+
+    @property
+    def printed(self) -> "PrintedTable":
+        """The table with the warnings, as `spread --json` prints it."""
+        return PrintedTable(**msgspec.structs.asdict(self.table), warnings=self.warnings)
+
+
+class PrintedTable(SpreadTable, frozen=True, kw_only=True):
+    """A table, and warnings about runs that aren't counted in it."""
+
+    warnings: list[Warning]

@@ -143,8 +143,10 @@ def test_a_client_without_a_part_and_a_warning_are_named(tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].startswith("RANKING by Blocks per second, decode, sequential: 1 fast")
     assert "; warnings: different" in done.stdout.splitlines()[-1]
-    raw = (tmp_path / "out" / "report.md").read_text().split("**raw, sequential**\n\n")[1].split("\n\n")[0]
-    assert raw.splitlines()[-1] == "| slow | - | - | - | - | - | - |"
+    text = (tmp_path / "out" / "report.md").read_text()
+    raw, note, *_ = text.split("**raw, sequential**\n\n")[1].split("\n\n")
+    assert [row.split(" | ")[0] for row in raw.splitlines()[2:]] == ["| fast"]
+    assert note == "Without this part: slow."
 
 
 def test_a_part_that_the_baseline_lacks_is_compared_between_the_others_alone(

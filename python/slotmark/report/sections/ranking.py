@@ -7,6 +7,7 @@ from slotmark.report.document import CONDITIONAL, Block, Cell, Column, Paragraph
 from slotmark.report.sections.cells import DIRECTION, condition_notes, headed, in_a_sentence, margin_in_words
 from slotmark.report.sections.manifest import compared
 from slotmark.verdict import Verdict
+from slotmark.words import listed
 
 
 def ranked(comparison: Comparison) -> list[Block]:
@@ -35,8 +36,8 @@ def _table(comparison: Comparison, ranking: TargetRanking, part: PartRanking) ->
     ]
     rows = [[Cell(names[one.side]), *_cells(ranking, one)] for one in part.ranked]
     having = {one.side for one in part.ranked}
-    lacking = [[Cell(name), *[Cell("-")] * (len(columns) - 1)] for side, name in enumerate(names) if side not in having]
-    return Table(part.part, columns, [*rows, *lacking])
+    lacking = [name for side, name in enumerate(names) if side not in having]
+    return Table(part.part, columns, rows, [f"Without this part: {listed(lacking)}."] if lacking else [])
 
 
 def _cells(ranking: TargetRanking, one: Ranked) -> list[Cell]:

@@ -20,6 +20,7 @@ from slotmark.report.document import Document, Forest, Table
 from slotmark.report.renderers.html import html
 from slotmark.report.renderers.markdown import markdown
 from slotmark.report.renderers.pdf import pdf
+from tests.made_up_runs import write_run
 from tests.pages import opened_page
 
 if TYPE_CHECKING:
@@ -57,6 +58,24 @@ def page(opened: "Page") -> Iterator["Page"]:
     opened.set_viewport_size({"width": 1280, "height": SCREEN_HEIGHT})
     opened.emulate_media(color_scheme="light")
     opened.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = false")
+
+
+def test_names_of_clients_are_not_broken_in_the_table_of_every_run(tmp_path: Path) -> None:
+    rates = [50_000.0 + 10 * number for number in range(20)]
+    runs = [write_run(tmp_path / name, name, {"decode, sequential": rates}) for name in ("native", "gouroboros")]
+    file = tmp_path / "report.html"
+    file.write_text(html(comparison_document(compare(runs))))
+    with opened_page(file) as page:
+        page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+        lines = page.evaluate(
+            """[...document.querySelectorAll("#every-run td:nth-child(2)")].map((cell) => {
+                const range = document.createRange();
+                range.selectNodeContents(cell);
+                return [cell.textContent, range.getClientRects().length];
+            })"""
+        )
+    assert {name for name, _ in lines} == {"native", "gouroboros"}
+    assert {count for _, count in lines} == {1}
 
 
 def without_spaces(text: str) -> str:

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -261,6 +262,49 @@ def test_words_of_crowded_tables_do_not_run_into_each_other() -> None:
     beside = [(one, two) for one, two in itertools.pairwise(boxes) if one[0] == two[0]]
     assert len(beside) > 60
     assert all(right < next_left for (_, _, right), (_, next_left, _) in beside)
+
+
+def test_headings_how_to_read_and_legends_stand_with_their_charts(comparison: Comparison) -> None:
+    """Charts begin at ten heights of a page, so that some of them would be cut off from what is above them."""
+    blocks = next(section for section in comparison_document(comparison).sections if section.title == "Charts").blocks
+    lines = next(one for one in blocks if isinstance(one, Figure) and "over the invocation" in one.title)
+    sections = []
+    for place in range(10):
+        chart = msgspec.structs.replace(lines, title=f"title-{place}", small=True)
+        sections += [
+            Section("Before", [Paragraph("word")] * (20 + 2 * place)),
+            Section(f"heading-{place}", [Paragraph(f"read-{place}"), chart]),
+        ]
+    pages = page_texts(pdf(Document("Title", "", sections)))
+    on = {
+        word: number
+        for number, page in enumerate(pages)
+        if "word" in page or number > 1
+        for word in re.findall(r"(?:heading|read|title)-\d", page)
+    }
+    assert len(on) == 30
+    apart = [place for place in range(10) if len({on[f"{word}-{place}"] for word in ("heading", "read", "title")}) > 1]
+    assert not apart
+    assert "slow" in pages[on["title-0"]], "the legend"
+
+
+def test_charts_that_name_runs_on_an_axis_have_no_legend_of_lines(comparison: Comparison) -> None:
+    blocks = next(section for section in comparison_document(comparison).sections if section.title == "Charts").blocks
+    figures = [one for one in blocks if isinstance(one, Figure)]
+    legends = {"over the invocation" in one.title: one.draw()["usermeta"]["legend"] for one in figures}
+    assert legends == {False: False, True: True}
+    dots = next(one for one in figures if "over the invocation" not in one.title)
+    alone = words(pdf(document(Paragraph("before"), dots))).split("before")[1]
+    assert alone.count("slow") == 1, "on the axis alone"
+
+
+def test_units_are_not_broken_over_lines() -> None:
+    columns = [Column("target", "left"), *[Column("Blocks per second, blocks/s")] * 7]
+    table = Table("t", columns, [[Cell("native"), *[Cell("1,234,567")] * 7]])
+    paragraphs = [Paragraph(f"{'w' * letters} " * 8 + "blocks/s " * 30) for letters in range(1, 12)]
+    text = poppler("pdftotext", pdf(document(table, *paragraphs)), "-layout", "-").decode()
+    assert text.count("blocks/s") == 7 + 11 * 30
+    assert not re.search(r"blocks/\s", text)
 
 
 def test_hashes_are_broken_in_narrow_columns_and_whole_when_copied(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def zoom() -> alt.Parameter:
 def drawn(names: Sequence[str], height: int, *layers: alt.Chart) -> dict[str, Any]:
     """A chart as wide as its place, with a parameter, ``shown``, that holds the names of the runs to show: the page changes it.
 
-    ``usermeta`` lists the runs with their looks, for the legend of the page.
+    ``usermeta`` lists the runs with their looks, for the legend of the page, and whether the chart needs one: not where an axis names them.
     """
     chart = alt.layer(
         *layers,
@@ -84,7 +84,9 @@ def drawn(names: Sequence[str], height: int, *layers: alt.Chart) -> dict[str, An
         params=[alt.param(name="shown", value=list(names)).param],
         usermeta={"runs": [msgspec.to_builtins(one) for one in looks(names)]},
     )
-    return chart.to_dict(validate=False)
+    spec = chart.to_dict(validate=False)
+    named = any(one.get("encoding", {}).get("y", {}).get("field") == "run" for one in spec["layer"])
+    return {**spec, "usermeta": {**spec["usermeta"], "legend": not named}}
 
 
 def line_at(value: float) -> alt.Chart:

@@ -119,7 +119,8 @@ def _drawn(figures: Sequence[Figure]) -> list[_Drawn]:
             chart = with_texts(figure.draw(), one_line)
             width = SMALL_CHART_WIDTH if figure.small else CHART_WIDTH
             picture = pictures.of({**_still(chart), "width": width}, CHART_CONFIG)
-            made.append((chart.get("usermeta", {}).get("runs", []), picture))
+            about = chart.get("usermeta", {})
+            made.append((about["runs"] if about.get("legend") else [], picture))
         return [_Drawn(runs, picture.result()) for runs, picture in made]
 
 

@@ -25,6 +25,8 @@ function swatch(run) {
 function toggles() {
   const box = document.createElement("fieldset");
   box.className = "runs";
+  // Where an axis of every chart names the runs, none has lines to tell apart.
+  const lines = specs.some((spec) => spec.usermeta?.legend);
   for (const run of runs) {
     const label = document.createElement("label");
     const check = Object.assign(document.createElement("input"), { type: "checkbox", checked: true });
@@ -33,7 +35,7 @@ function toggles() {
       if (check.checked) shown.add(run.name); else shown.delete(run.name);
       for (const view of views.values()) view.signal("shown", [...shown]).runAsync();
     });
-    label.append(check, swatch(run), run.name);
+    label.append(check, ...(lines ? [swatch(run)] : [" "]), run.name);
     box.append(label);
   }
   const hints = [];

@@ -1,5 +1,6 @@
 -- One row per block of the chain in the analysed slots that some host of the cluster has no sample of: the number of those hosts, and their names, as
--- text. They are every host without a log, and of the others those whose log ended, had not begun, or has a hole in the block's slot, without an adoption of it.
+-- text. They are every host without a log, every one whose log has no adoption of any block, and of the others those whose log ended, had not begun, or has a
+-- hole in the block's slot, without an adoption of it.
 WITH missing AS (
     SELECT COALESCE(LIST(name ORDER BY name), []) AS names FROM missing_hosts
 ),
@@ -33,6 +34,11 @@ not_logging AS (
     SELECT block.block, holes.host
     FROM inside AS block
     INNER JOIN log_holes AS holes ON block.slot BETWEEN holes.first_slot AND holes.last_slot
+    UNION
+    SELECT block.block, hosts.host
+    FROM inside AS block
+    CROSS JOIN hosts
+    WHERE NOT EXISTS (SELECT 1 FROM sightings AS seen WHERE seen.host = hosts.host AND seen.adopted_ts_ns IS NOT NULL)
 ),
 
 unseen AS (

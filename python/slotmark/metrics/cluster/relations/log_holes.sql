@@ -1,5 +1,5 @@
--- One row per host and stretch of slots within its log, of a minute or more, of which it has no line: none of a slot, of resources, or of a block of them.
--- Looked at are tens of seconds, so that a stretch between 60 and 80 s may be missed. A host that was down and got the blocks of that time later has lines of them.
+-- One row per host and stretch of slots within its log, of 20 s or more, of which it has no line: none of a slot, of resources, or of a block of them.
+-- Looked at are tens of seconds, so that a stretch between 20 and 40 s may be missed. A host that was down and got the blocks of that time later has lines of them.
 WITH steps AS (
     SELECT GREATEST(1, CAST(10e9 / slot_ns AS BIGINT)) AS slots, slot_ns FROM genesis
 ),
@@ -19,4 +19,4 @@ following AS (
 SELECT following.host, (following.place + 1) * steps.slots AS first_slot, following.next * steps.slots - 1 AS last_slot
 FROM following
 CROSS JOIN steps
-WHERE (following.next - following.place - 1) * steps.slots * steps.slot_ns >= 60e9
+WHERE (following.next - following.place - 1) * steps.slots * steps.slot_ns >= 20e9

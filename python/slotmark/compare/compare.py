@@ -29,7 +29,7 @@ from slotmark.compare.result import Comparison, Side
 from slotmark.compare.results.rows import Difference, Row, limits
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.compare.verdict import judge, judge_amount, withstanding
-from slotmark.compare.warnings import between, within
+from slotmark.compare.warnings import between, unlike, within
 from slotmark.errors import ComparisonError, RoomError
 from slotmark.metrics import Analysis, Filter, Metric, analyses_of, catalogue, side_by_side
 from slotmark.numbers import quantity
@@ -174,6 +174,7 @@ def _comparison(
     entered = sorted(made, key=lambda entry: places[entry.metric.id])
     every, tests = judged([*entered, *between], confidence, comparisons, of_these_runs=policy.asks_of_these_runs)
     rows = every[: len(entered)]
+    of_sides = [[*own, *(unlike(entries, rows, place - 1) if place else [])] for place, own in enumerate(of_sides)]
     baseline, *candidates = with_warnings(sides, of_sides, estimates)
     earlier = how.prior.warnings if how.prior else []
     warned = {one.kind for of in ([baseline, *candidates], rows) for each in of for one in each.warnings} & {

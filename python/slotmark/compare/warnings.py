@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from slotmark import warnings
 from slotmark.compare.result import Side
-from slotmark.compare.results.rows import ALL
-from slotmark.metrics import catalogue
+from slotmark.compare.results.rows import ALL, Row
+from slotmark.metrics import Catalogue, catalogue
+from slotmark.numbers import change_with_span, percent
 from slotmark.run import MachineFacts, Manifest
 from slotmark.warnings import Warning
 from slotmark.words import shown_fact
@@ -97,6 +98,21 @@ def unmatched(sides: Sequence[Side], entries: Sequence["Entry"]) -> list[list[Wa
                 where = "" if entry.part == ALL else f" in '{entry.part}'"
                 only.append((f"'{entry.metric.name}'{where}", bool(entry.summaries[0])))
         found[place] = [warnings.unmatched(what, *(names if first else names[::-1])) for what, first in only]
+    return found
+
+
+def unlike(entries: Catalogue, rows: Sequence[Row], place: int) -> list[Warning]:
+    """Warnings about one candidate on metrics in which sides that did the same work are alike: where the whole interval of a difference is beyond what they may differ by."""
+    found: list[Warning] = []
+    for row in rows:
+        limit, difference = entries.alike.get(row.metric.id), row.differences[place]
+        ratio = difference and difference.ratio
+        if limit is None or ratio is None or row.part != ALL:
+            continue
+        if ratio.low > 1 + limit or ratio.high < 1 / (1 + limit):
+            found += entries.warnings_on(
+                "unlike", metric=row.metric.name, difference=change_with_span(ratio), limit=percent(limit)
+            )
     return found
 
 

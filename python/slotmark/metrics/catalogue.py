@@ -193,6 +193,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         files_of_several: Whether a file that a run was made from may have figures of several runs, as histories that other tools keep.
         clocks: What depends on how far clocks were apart; None where nothing does.
         free: Parameters of runs that may differ, as their seeds: they are no reason for a difference.
+        alike: Metrics, by their ids, in which sides that did the same work are alike, with the share of the baseline by which they may differ.
         noise: How a machine's noise is known; None where it isn't.
         setup: How runs are set up; None where their workload says all of it.
         turns: Where the order of processes is kept; None where it isn't.
@@ -242,6 +243,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     files_of_several: bool = False
     clocks: Clocks | None = None
     free: tuple[str, ...] = ()
+    alike: dict[str, float] = {}
     noise: MachineNoise | None = None
     setup: SetUp | None = None
 

@@ -58,6 +58,7 @@ CONDITIONS: dict[str, frozenset[str]] = {
     "apart": frozenset(),
     "unshared": frozenset({"events", "count", "are"}),
     "lacking": frozenset({"metric"}),
+    "unlike": frozenset({"metric", "difference", "limit"}),
     "not_in_turns": frozenset({"order"}),
     "one_process": frozenset(),
     "two_processes": frozenset(),

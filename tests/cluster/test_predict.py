@@ -209,6 +209,12 @@ def test_filters_that_are_set_hold_for_both_sides_and_are_no_part_of_what_change
         assert was.parameters["blocks"] == now.parameters["blocks"], "blocks of any size on both sides"
 
 
+def test_a_shipped_profile_has_its_whole_name_beside_another(tmp_path: Path) -> None:
+    """The dot of its version is none before a file's extension: value-only-10.5 was value-only-10."""
+    runs = predict_change("value-only-10.5", SHORT, [1], tmp_path, quietly, against="value-only-10.2")
+    assert [run.manifest.target.name for run in runs] == ["value-only-10.2", "value-only-10.5"]
+
+
 @pytest.mark.parametrize(
     ("sweep", "spacing", "steps", "expected"),
     [

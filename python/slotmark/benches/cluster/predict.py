@@ -150,7 +150,7 @@ def predict_change(
         if not set_here[one] or any(not name.startswith(("run.", _FILTERS)) for name in set_here[one])
     )
     if against is not None:
-        named = ", ".join(filter(None, (Path(profile).stem, named)))
+        named = ", ".join(filter(None, (Path(profile).name.removesuffix(".toml"), named)))
     warnings = of_extended if against is None else tuple(outside_of(str(was["name"]), changed, PREDICTED))
     variants = [
         Variant(source=beside, name=UNCHANGED if against is None else str(was["name"]), settings=run),

@@ -425,14 +425,25 @@ def test_an_environment_without_credentials_is_told(s3: S3, kept: Url, monkeypat
     refuses(open_run, kept, words=("the environment has no credentials", "Set AWS_ACCESS_KEY_ID and"))
 
 
-@pytest.mark.parametrize("name", ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
+@pytest.mark.parametrize(
+    ("scheme", "name"),
+    [
+        ("s3", "AWS_ENDPOINT"),
+        ("s3", "AWS_ENDPOINT_URL"),
+        ("s3", "AWS_ENDPOINT_URL_S3"),
+        ("gs", "GOOGLE_BASE_URL"),
+        ("az", "AZURE_ENDPOINT"),
+        ("az", "AZURE_STORAGE_ENDPOINT"),
+    ],
+)
 @pytest.mark.parametrize("value", ["localhost:7070", "", "http//host:7070", "http://u:pass77@ho st", "http://[::1"])
 def test_an_address_of_a_store_that_is_no_url_is_refused(
-    s3: S3, name: str, value: str, monkeypatch: pytest.MonkeyPatch
+    s3: S3, scheme: str, name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
     monkeypatch.setattr(stores, "client", stores.client.__wrapped__)
-    refuses(open_run, at("x"), words=("s3://runs: ", f"{name}, the address of the store, is no URL"))
+    url = place(f"{scheme}://runs/x")
+    refuses(open_run, url, words=(f"{scheme}://runs: ", f"{name}, the address of the store, is no URL"))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from slotmark.run import open_runs
+from tests.chainsync.conftest import built
 from tests.conftest import REPO
 from tests.made_up_runs import write_run
 
@@ -105,3 +106,31 @@ def test_each_use_in_a_job_collects_its_own_runs(tmp_path: Path) -> None:
             assert collected.manifest == measured.manifest
     act(tmp_path, "", "runs/a/base", "runs/a/none")
     assert not (tmp_path / "temporary" / "slotmark-runs").exists()
+
+
+def test_the_commands_of_the_example_measure_both_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs what a project copies: with fewer blocks and rounds, and a client of ours as what the project's cargo builds."""
+    (client,) = built("native").command
+    built("floor")
+    example = yaml.safe_load((REPO / "examples" / "pull-requests" / "measure.yaml").read_text())
+    given = example["jobs"]["measure"]["steps"][1]["with"]
+    run = given["run"].replace("--blocks 2000", "--blocks 60").replace("--rounds 10", "--rounds 2")
+    assert run != given["run"]
+    work, tools = tmp_path / "work", tmp_path / "tools"
+    work.mkdir()
+    tools.mkdir()
+    cargo = tools / "cargo"
+    cargo.write_text(
+        "#!/bin/bash\nfolder=.\nfor word; do case $word in */Cargo.toml) folder=${word%/*} ;; esac; done\n"
+        f"mkdir -p $folder/target/release && ln -s '{client}' $folder/target/release/client\n"
+    )
+    cargo.chmod(0o755)
+    identity = [f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")]
+    for variable in identity:
+        monkeypatch.setenv(variable, "x@example.org")
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    for words in (["init"], *[["commit", "--allow-empty", "--message", of] for of in ("the base", "the change")]):
+        subprocess.run(["git", *words, "--quiet"], cwd=work, check=True)
+    done = act(work, run, given["base"], given["head"])
+    assert done == ["Install slotmark", "Measure", "Compare", "Collect the runs", "Upload the runs"]
+    assert re.search(r"(?m)^# (SHIP|HOLD|RUN AGAIN) head", (work / "summary").read_text())

@@ -96,7 +96,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     targets: Annotated[
         Sequence[str],
         Option(
-            "Built-in targets, and NAME='COMMAND' for your own as the last (docs/targets.md). By default all that are built. But for --follow, floor is measured beside them in every session.",
+            "Built-in targets, and NAME='COMMAND' for your own as the last (docs/targets.md); again for more. By default all that are built. But for --follow, floor is measured beside them in every session.",
             "NAME,...",
             ("--target",),
             parse=_targets,

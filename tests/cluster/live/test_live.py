@@ -469,6 +469,14 @@ def test_a_damaged_bed_is_refused_in_a_line_and_leaves_nothing(
     assert not (tmp_path / "live.logs").exists()
 
 
+def test_a_folder_that_is_no_bed_is_refused_in_a_line(tmp_path: Path, node: Callable[..., str]) -> None:
+    done = run_live(tmp_path / "nowhere", tmp_path / "live", node())
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"slotmark: {tmp_path}/nowhere/bed.json: can't be read (No such file or directory). Name a folder that `slotmark cluster create` made.\n"
+    )
+
+
 def test_a_bed_whose_numbers_no_clock_can_follow_is_refused_in_a_line(
     bed: Path, tmp_path: Path, node: Callable[..., str]
 ) -> None:

@@ -179,7 +179,11 @@ def read_bed(folder: Path) -> Bed:
     path = folder / "bed.json"
     try:
         return msgspec.json.decode(path.read_bytes(), type=Bed)
-    except (OSError, msgspec.DecodeError, ValueError) as error:
+    except OSError as error:
+        raise BedError(
+            f"{path}: can't be read ({error.strerror}). Name a folder that `slotmark cluster create` made."
+        ) from error
+    except (msgspec.DecodeError, ValueError) as error:
         raise BedError(
             f"{path}: not the description of a bed ({error}). Make one with `slotmark cluster create`."
         ) from error

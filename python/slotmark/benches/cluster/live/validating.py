@@ -147,10 +147,12 @@ def validate(run: Run, bed_folder: Path, slots: int, progress: Callable[[int, in
     """
     if run.manifest.parameters.get("network") == "loopback":
         raise RunError(f"{run.place}: its hosts had no latencies, and the bed's links have. Run it with --network wan.")
-    bed = read_bed(bed_folder)
     profile = bed_folder / "profile.toml"
     if not profile.is_file():
-        raise BedError(f"{profile}: isn't there. Name the bed of the run with --bed.")
+        raise BedError(
+            f"{profile}: isn't there, and {run.place} is compared with its bed. Name the bed of the run with --bed."
+        )
+    bed = read_bed(bed_folder)
     _refuse_other_bed(run, bed, bed_folder)
     with Analysis(run) as analysis:
         (blocks,) = analysis.query("SELECT COUNT(*) FILTER (accepted) AS n FROM blocks")["n"].to_pylist()

@@ -297,4 +297,14 @@ def test_without_connections_the_cause_is_not_known(tmp_path: Path) -> None:
     assert found.unknown == ["0.50 adoption", "0.96 adoption"]
     run = CliRunner().invoke(app, ["explain", *(str(one.path) for one in runs)])
     assert run.exit_code == 0, run.output
-    assert "it isn't known where a difference comes from" in " ".join(run.output.split())
+    said = " ".join(run.output.split())
+    assert "it isn't known where a difference comes from. A run has fewer than two blocks of which the logs" in said
+
+
+def test_where_no_block_passes_the_filters_that_is_the_reason(usual: Run, slower: Run) -> None:
+    """The logs have all steps: to say that they lack some would send the reader after them."""
+    run = CliRunner().invoke(app, ["explain", str(usual.path), str(slower.path), "--filter", "SlotGEq 1000000"])
+    assert run.exit_code == 0, run.output
+    said = " ".join(run.output.split())
+    assert "blocks must pass the filters" in said
+    assert "The logs don't have all steps" not in said

@@ -33,7 +33,7 @@ __all__ = [
     "node_tip",
     "node_version",
     "parameter_reach",
-    "partition",
+    "partitioned",
     "predicted_metrics",
     "quantity",
     "read_logs",
@@ -343,9 +343,9 @@ def parameter_reach(parameter: str) -> str:
     Returns what a parameter of a profile, by its full name, changes in a simulation: ``blocks``, ``logs``, ``name`` or ``nothing``.
     """
 
-def partition(values: NDArray[float64], places: SupportsGetItem[int, SupportsIndex]) -> None:
+def partitioned(values: NDArray[float64], places: SupportsGetItem[int, SupportsIndex]) -> Buffer:
     """
-    Does in place what `numpy.ndarray.partition` does, in a third of its time. Values are finite; IndexError where a place is beyond the last.
+    The values as `numpy.partition` orders them, in a third of its time. They are finite; IndexError where a place is beyond the last.
     """
 
 def predicted_metrics() -> list[tuple[str, str]]:

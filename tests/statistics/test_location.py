@@ -36,7 +36,7 @@ def test_partly_ordered_values_have_those_in_their_places_that_ordered_ones_have
 def test_a_place_beyond_the_last_value_is_refused() -> None:
     values = np.array([3.0, 1.0, 2.0])
     with pytest.raises(IndexError):
-        _core.partition(values, [3])
+        _core.partitioned(values, [3])
     assert values.tolist() == [3.0, 1.0, 2.0]
 
 

@@ -63,7 +63,7 @@ mod _core {
     #[pymodule_export]
     use super::nodes::{Announced, Ended, Relay, RolledBack, Waits, node_tip, node_version};
     #[pymodule_export]
-    use super::tables::{Buffer, partition, slot_rows, usage_rows};
+    use super::tables::{Buffer, partitioned, slot_rows, usage_rows};
 
     /// The BLAKE3 digest of a file in hex. Raises OSError where it can't be read.
     #[pyfunction]

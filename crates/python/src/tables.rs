@@ -109,7 +109,7 @@ pub(crate) fn usage_rows(
     of_hosts(py, hosts, alone, |wanted| slotmark_tracelog::usage_rows(&resources, wanted, clock))
 }
 
-/// Numbers of numpy's, which may be written to.
+/// Numbers of numpy's.
 pub(crate) struct Floats(PyBuffer<f64>);
 
 impl<'py> FromPyObject<'_, 'py> for Floats {
@@ -124,16 +124,16 @@ impl<'py> FromPyObject<'_, 'py> for Floats {
     }
 }
 
-/// Does in place what `numpy.ndarray.partition` does, in a third of its time. Values are finite; IndexError where a place is beyond the last.
+/// The values as `numpy.partition` orders them, in a third of its time. They are finite; IndexError where a place is beyond the last.
 #[pyfunction]
-pub(crate) fn partition(py: Python<'_>, values: Floats, mut places: Vec<usize>) -> PyResult<()> {
+pub(crate) fn partitioned(py: Python<'_>, values: Floats, mut places: Vec<usize>) -> PyResult<Buffer> {
     let Floats(values) = values;
-    let mut copied = values.to_vec(py)?;
+    let mut ordered = values.to_vec(py)?;
     places.sort_unstable();
     places.dedup();
-    if places.last().is_some_and(|&place| place >= copied.len()) {
+    if places.last().is_some_and(|&place| place >= ordered.len()) {
         return Err(PyIndexError::new_err("a place beyond the last value"));
     }
-    py.detach(|| order::partition(&mut copied, &places));
-    values.copy_from_slice(py, &copied)
+    py.detach(|| order::partition(&mut ordered, &places));
+    Ok(Buffer(Held::Numbers(Numbers::Real(ordered))))
 }

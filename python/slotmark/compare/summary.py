@@ -93,8 +93,7 @@ def summarise_runs(runs: Sequence[AllSamples], part: str, *, drawn: bool = True)
     runs = [one for one in runs if isinstance(one, Samples)]
     each = [one.values(part) for one in runs]
     spread = drawn and metric.chart == "cdf"
-    together = np.concatenate(each)
-    values = partly_ordered(together, centiles=spread)
+    values = partly_ordered(each[0] if len(each) == 1 else np.concatenate(each), centiles=spread)
     return Summary(
         n=values.size,
         runs=len(runs),

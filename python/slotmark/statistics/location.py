@@ -35,9 +35,8 @@ def partly_ordered(values: np.ndarray, *, centiles: bool = False) -> np.ndarray:
     """The values with the smallest, the largest, those in the middle, those at the ends of the trimmed mean, and perhaps those at :data:`CENTILES` in their places."""
     last, cut = values.size - 1, left_out(values.size)
     places = {0, cut, last // 2, values.size // 2, last - cut, last}
-    ordered = values.copy()
-    _core.partition(ordered, [*places, *(places_of_centiles(values.size).tolist() if centiles else ())])
-    return ordered
+    ordered = _core.partitioned(values, [*places, *(places_of_centiles(values.size).tolist() if centiles else ())])
+    return np.frombuffer(ordered, np.float64)
 
 
 def left_out(count: int) -> int:

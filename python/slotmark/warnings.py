@@ -139,6 +139,13 @@ def run_left_out(name: str, why: str) -> Warning:
     return Warning("run_left_out", f"{name} is not counted: {why}. The other runs are.")
 
 
+def without_others(left_out: Sequence[Warning]) -> str:
+    """The reasons why runs and rounds are left out, as text for where too few are left: without the sentences about the others."""
+    return " ".join(
+        one.text.removesuffix(" The other rounds are.").removesuffix(" The other runs are.") for one in left_out
+    )
+
+
 def earlier_runs_left_out(folder: str, why: str) -> Warning:
     """Runs of a folder that don't show how much the compared runs differ; with the reasons."""
     return Warning(

@@ -73,7 +73,9 @@ def plan(
     _refuse_unknown(wanted, [*metrics, *(one for one in of_mixed if one not in metrics and one.tested)])
     kept = [*apart, *([rounds] if rounds else [])]
     if not kept:
-        raise ComparisonError(f"None of these runs can be planned with: {left_out[0].text} Measure more.")
+        raise ComparisonError(
+            f"None of these runs can be planned with: {warnings.without_others(left_out)} Measure more."
+        )
     with ExitStack() as stack:
         analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in kept]
         pairs = pairs_of(apart, analyses[: len(apart)])

@@ -17,6 +17,7 @@ from slotmark.run import Run
 from slotmark.statistics.between_runs import Spread, pooled
 from slotmark.statistics.planning import deviation_range
 from slotmark.versions import slotmark_version
+from slotmark.warnings import without_others
 
 
 def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filter] | None = None) -> Measured:
@@ -36,7 +37,7 @@ def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filt
     left_out = [one for _, of_group in looked for one in of_group]
     of_targets, groups = groups, [of_build for whole, _ in looked for of_build in builds(whole)]
     if not any(len(group) > 1 for group in groups):
-        reasons = "".join(f" {one.text.removesuffix(' The other runs are.')}" for one in left_out)
+        reasons = f" {without_others(left_out)}" if left_out else ""
         raise ComparisonError(
             f"No build has two runs, so nothing shows how much runs differ.{reasons} Name A1,A2 for two runs of one build."
         )

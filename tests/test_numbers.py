@@ -154,10 +154,11 @@ def test_every_form_has_its_digits() -> None:
     ]
     assert nothing == ["0", "0", "0.00", "0.000000000", "0 ms", "0 ms"], "no sign"
     assert [quantity(math.nan, "s"), signed_quantity(math.inf, "s"), signed_quantity(2, "s")] == ["-", "-", "+2,000 ms"]
-    assert [independent(*one) for one in ([3.42], [12.0, 5.0], [0.0753], [0.0753, 8])] == [
+    assert [independent(*one) for one in ([3.42], [12.0, 5.0], [0.0753], [0.2, 0.2], [0.2, 8])] == [
         "as informative as 3.42 independent ones",
         "as informative as 12 and 5 independent ones",
-        "as informative as less than 1 independent one",
+        "less informative than 1 independent one",
+        "less informative than 1 independent one",
         "as informative as less than 1 and 8 independent ones",
     ]
     assert [plain(one) for one in (50, 50.0, 0.05, 100 * 0.07, 20_000_000)] == ["50", "50", "0.05", "7", "20000000"]

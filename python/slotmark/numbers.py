@@ -38,8 +38,10 @@ def fixed(value: float, decimals: int = 0, *, sign: bool = False) -> str:
 
 def independent(*effective: float) -> str:
     """The worth of values that resemble their neighbours, by side: ``as informative as 3.4 and 12 independent ones``."""
+    if max(effective) < 1:
+        return "less informative than 1 independent one"
     words = [brief(one) if one >= 1 else "less than 1" for one in effective]
-    return f"as informative as {' and '.join(words)} independent one{'' if effective[-1] < 1 else 's'}"
+    return f"as informative as {' and '.join(words)} independent ones"
 
 
 def plain(value: float) -> str:

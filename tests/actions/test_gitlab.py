@@ -1,4 +1,4 @@
-"""The commands for GitLab in docs/pull-requests.md, in a shell as its runner starts one, against a server of GitLab's interface."""
+"""The commands for GitLab, Buildkite and Hydra in docs/pull-requests.md, in a shell as the runner starts one; those for GitLab against a server of its interface."""
 
 import json
 import os
@@ -102,16 +102,46 @@ def test_the_commands_write_one_note_and_leave_those_of_others(tmp_path: Path) -
         server.server_close()
 
 
-def test_the_commands_for_buildkite_annotate_also_where_nothing_was_compared(tmp_path: Path) -> None:
-    programs = {"slotmark": f'exec "{sys.executable}" -m slotmark "$@"', "buildkite-agent": "cat >annotation.md"}
-    for name, line in programs.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
-        (tmp_path / name).chmod(0o755)
+def commands_for(system: str) -> str:
+    """The commands of a section of docs/pull-requests.md."""
     page = (REPO / "docs" / "pull-requests.md").read_text(encoding="utf-8")
-    section = page.partition("## Buildkite\n")[2].partition("\n## ")[0]
-    commands = "\n".join(line[4:] for line in section.splitlines() if line.startswith("    "))
-    variables = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    section = page.partition(f"## {system}\n")[2].partition("\n## ")[0]
+    return "\n".join(line[4:] for line in section.splitlines() if line.startswith("    "))
+
+
+def run_with(tmp_path: Path, commands: str, **programs: str) -> int:
+    """The exit code of commands in a shell with these programs before others."""
+    for name, line in programs.items():
+        program = tmp_path / name.replace("_", "-")
+        program.write_text(f"#!/bin/sh\n{line}\n")
+        program.chmod(0o755)
+    variables = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "out": str(tmp_path / "out")}
+    return subprocess.run(["sh", "-e", "-c", commands], cwd=tmp_path, env=variables, check=False).returncode
+
+
+def test_the_commands_for_buildkite_annotate_also_where_nothing_was_compared(tmp_path: Path) -> None:
     (tmp_path / "ci.toml").write_text("[metrics]\n")
-    done = subprocess.run(["sh", "-e", "-c", commands], cwd=tmp_path, env=variables, check=False)
-    assert done.returncode == 2
+    slotmark = f'exec "{sys.executable}" -m slotmark "$@"'
+    code = run_with(tmp_path, commands_for("Buildkite"), slotmark=slotmark, buildkite_agent="cat >annotation.md")
+    assert code == 2
     assert (tmp_path / "annotation.md").read_text().startswith("# NEUTRAL: nothing was compared\n")
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3])
+def test_the_commands_for_buildkite_end_with_the_code_also_in_its_pipeline_file(tmp_path: Path, code: int) -> None:
+    """Buildkite replaces variables of a pipeline's file before there is a shell: `${code:-0}` was 0, and a HOLD passed."""
+    commands = commands_for("Buildkite")
+    assert not re.search(r"\$\{?[A-Za-z]", commands)
+    assert run_with(tmp_path, commands, slotmark=f"echo x; exit {code}", buildkite_agent="cat >annotation.md") == code
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3])
+def test_the_commands_for_hydra_fail_where_a_change_holds(tmp_path: Path, code: int) -> None:
+    """Nix replaces what is in braces: `${code:-0}` is a text to it, `code:-0`, so that each build failed."""
+    commands = commands_for("Hydra")
+    own = {"${base}": "base", "${head}": "head", "${./ci.toml}": "ci.toml"}
+    assert set(re.findall(r"\$\{[^}]*\}", commands)) == own.keys()
+    for named, value in own.items():
+        commands = commands.replace(named, value)
+    assert run_with(tmp_path, commands, slotmark=f"exit {code}") == 0
+    assert (tmp_path / "out" / "nix-support" / "failed").exists() is (code in (1, 2))

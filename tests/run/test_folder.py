@@ -310,5 +310,7 @@ def test_a_folder_of_runs_stands_for_all_of_them_in_the_order_of_people(tmp_path
     assert [run.name for run in open_runs(tmp_path / "runs")] == ["b", "seed-9", "seed-10"]
     assert [run.name for run in open_runs(tmp_path / "runs" / "b")] == ["b"]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(RunError, match=r"not a run folder, it has no run\.json\.$"):
+    with pytest.raises(
+        RunError, match=r"it has no run\.json\. Name one; of a folder of logs, `slotmark ingest` makes one\.$"
+    ):
         open_runs(tmp_path / "empty")

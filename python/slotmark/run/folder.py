@@ -133,7 +133,8 @@ def _no_run(storage: Storage) -> RunError:
     hint = f" Name one of those inside it: {', '.join(inside)}." if inside else ""
     if isinstance(found, Path):
         if found.is_dir():
-            return RunError(f"{found}: not a run folder, it has no run.json.{hint}")
+            remedy = hint or " Name one; of a folder of logs, `slotmark ingest` makes one."
+            return RunError(f"{found}: not a run folder, it has no run.json.{remedy}")
         return RunError(f"{found}: {'a file; name the folder of a run' if found.exists() else 'no such run folder'}.")
     return RunError(f"{found}: there is no run, no {MANIFEST} is there.{hint}")
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from slotmark.compare import compare
 from slotmark.compare.policy import Policy
 from slotmark.compare.release import plan_release, read_release, release
 from slotmark.errors import ComparisonError
+from slotmark.measure.shipped import root
 from slotmark.report import release_document, release_plan_document
 from slotmark.report.document import Forest, Table
 from slotmark.report.renderers.html import html
 from slotmark.report.renderers.markdown import markdown
 from slotmark.run import open_run
+from tests.chainsync.conftest import built
 from tests.conftest import slotmark
 from tests.made_up_runs import write_run
 
@@ -94,6 +97,28 @@ def test_missing_runs_are_named_with_the_command_that_makes_them(
     assert made("a-still-there").exists(), "the command is shown, never run"
     assert found.comparisons[2].missing[0].command.startswith("slotmark chainsync run")
     assert "c d" in markdown(release_document(found))
+
+
+@pytest.mark.parametrize("bench", ["chainsync", "ledger"])
+def test_the_command_that_is_named_for_missing_runs_makes_both_sides(
+    bench: str, small_chain: Path, tmp_path: Path, file: Callable[..., Path]
+) -> None:
+    program = tmp_path / "program"
+    replay = root() / "target" / "release" / "slotmark-replay"
+    lines = {
+        "chainsync": f'{shlex.join(built("native").command)} "$@"',
+        "ledger": f'{replay} --backend memory --state "$2.state" --chain "$1" --out "$2"',
+    }
+    program.write_text(f"#!/bin/sh\nexec {lines[bench]}\n")
+    program.chmod(0o755)
+    path = file(("all", ["runs/A"], ["runs/B"], ""))
+    path.write_text(path.read_text().replace("chainsync", bench))
+    (command,) = {missing.command for one in release(read_release(path)).comparisons for missing in one.missing}
+    filled = {"CHAIN": str(small_chain), "RUNS": str(tmp_path / "runs"), "…": str(program)}
+    words = shlex.split(re.sub("|".join(filled), lambda found: filled[found[0]], command))
+    done = slotmark(*words[1:], "--rounds", "2")
+    assert done.returncode == 0, done.stderr
+    assert release(read_release(path)).comparisons[0].missing == []
 
 
 def test_what_is_not_required_may_be_missing(made: Callable[..., Path], file: Callable[..., Path]) -> None:

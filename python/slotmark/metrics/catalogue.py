@@ -172,7 +172,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         words: By the name that SQL has for their type.
         shifts: Numbers that are taken from the members' values when tables are read.
         optional: Tables that not every run has, with the types of their columns: a run without one has none of its rows.
-        made_by: The command that makes a run of the bench, with ``{run}`` for its folder.
+        made_by: The command that makes a run of the bench, with ``{run}`` for its folder; or runs of both sides, in ``RUNS``.
         in_turns_by: The command that makes runs of two targets that take turns; empty where none does.
         published: The method of :mod:`slotmark.published` that computes as an established tool or report does; empty for none.
         styled: Whether its tables can be printed in the established tool's styles.

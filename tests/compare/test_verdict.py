@@ -1,11 +1,13 @@
 """Verdicts: the worked table of docs/method.md, and what must always hold."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from slotmark.compare.results.rows import limits
-from slotmark.compare.verdict import Judgement, judge, withstanding
+from slotmark.compare.verdict import Judgement, judge, judge_amount, withstanding
+from slotmark.metrics import catalogue
 from slotmark.metrics.catalogue import Better
 from slotmark.numbers import change, change_with_span, percent, quantity, ratio_interval, signed_interval, span
 from slotmark.statistics.interval import Interval
@@ -64,6 +66,79 @@ def verdict(
 )
 def test_the_worked_table(interval: tuple[float, float, float], p: float, expected: str, why: str) -> None:
     found = verdict(*interval, p=p)
+    assert (found.verdict, found.reason) == (expected, why)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "margin_words", "expected"),
+    [
+        # A share of 25 % is from 1 / 1.25 = 0.8 of the baseline to 1.25 of it; a quarter of it in the metric's unit from 0.75 on.
+        (0.81, 1.24, "", "equivalent"),
+        (0.79, 1.24, "", "inconclusive"),
+        (0.79, 1.24, "5 ms", "equivalent"),
+        (0.74, 1.24, "5 ms", "inconclusive"),
+        (0.81, 1.26, "", "inconclusive"),
+        (0.81, 1.26, "5 ms", "inconclusive"),
+    ],
+)
+def test_a_share_is_as_large_both_ways_as_a_ratio_and_an_amount_as_a_difference(
+    low: float, high: float, margin_words: str, expected: str
+) -> None:
+    found = judge(
+        Interval(1.0, low, high),
+        0.5,
+        margin=0.25,
+        margin_words=margin_words,
+        better="lower",
+        confidence=0.95,
+        tests=1,
+    )
+    assert found.verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("delta", "bounds", "p", "better", "expected", "why"),
+    [
+        (
+            *((-0.03, 0.02, 0.07), (-0.05, 0.09), 0.5, "lower"),
+            *("equivalent", "the whole interval, -0.05 pp to +0.09 pp at 98 %, lies within the margin of 0.1 pp"),
+        ),
+        # The interval that decides is the wider one.
+        (
+            *((-0.03, 0.02, 0.07), (-0.05, 0.11), 0.5, "lower", "inconclusive"),
+            "the interval, -0.05 pp to +0.11 pp at 98 %, includes a difference of zero but reaches beyond the margin of 0.1 pp upwards",
+        ),
+        (
+            *((0.2, 0.5, 0.8), (0.1, 0.9), 0.049, "lower"),
+            *("worse", "+0.5 pp [+0.2 pp to +0.8 pp], beyond the margin of 0.1 pp; adjusted p 0.049"),
+        ),
+        (
+            *((0.2, 0.5, 0.8), (0.1, 0.9), 0.049, "higher"),
+            *("better", "+0.5 pp [+0.2 pp to +0.8 pp], beyond the margin of 0.1 pp; adjusted p 0.049"),
+        ),
+        (
+            *((-0.8, -0.5, -0.2), (-0.9, -0.1), 0.049, "lower"),
+            *("better", "-0.5 pp [-0.8 pp to -0.2 pp], beyond the margin of 0.1 pp; adjusted p 0.049"),
+        ),
+        (
+            *((0.2, 0.5, 0.8), (0.1, 0.9), 0.051, "lower", "inconclusive"),
+            "the interval, +0.2 pp to +0.8 pp, excludes a difference of zero, but among 20 tests that happens by chance: adjusted p 0.051",
+        ),
+        (
+            *((0.02, 0.08, 0.14), (0.01, 0.15), 0.01, "lower", "inconclusive"),
+            "there is a difference, +0.08 pp, but its interval, +0.02 pp to +0.14 pp, leaves open whether it exceeds the margin of 0.1 pp",
+        ),
+    ],
+)
+def test_the_worked_table_of_a_baseline_of_zero(
+    delta: tuple[float, float, float], bounds: tuple[float, float], p: float, better: Better, expected: str, why: str
+) -> None:
+    """Transactions lost, of which a tenth of a percentage point matters."""
+    metric = msgspec.structs.replace(catalogue("cluster")["transactions_lost"], better=better)
+    low, estimate, high = delta
+    found = judge_amount(
+        Interval(estimate, low, high), Interval(estimate, *bounds), p, metric=metric, confidence=0.95, tests=20
+    )
     assert (found.verdict, found.reason) == (expected, why)
 
 

@@ -13,7 +13,7 @@ from slotmark.numbers import (
     signed_quantity,
     span,
 )
-from slotmark.statistics.interval import Interval
+from slotmark.statistics.interval import BOUNDS, Interval
 from slotmark.verdict import Verdict
 
 
@@ -82,6 +82,7 @@ def judge(
             else f"the margin of {share}",
             change=change(ratio.estimate),
             ends=span(ratio),
+            inside=span(ratio),
             with_ends=change_with_span(ratio),
             tests=tests,
             p=p_value(p_adjusted, bound=bound),
@@ -109,7 +110,10 @@ def judge_amount(
         confidence: Confidence of the first interval.
         tests: Over how many tests p was adjusted.
     """
-    ends = " to ".join(dict.fromkeys(signed_quantity(one, metric.unit) for one in (delta.low, delta.high)))
+    ends, inside = (
+        " to ".join(dict.fromkeys(signed_quantity(end, metric.unit) for end in (one.low, one.high)))
+        for one in (delta, bounds)
+    )
     changed = signed_quantity(delta.estimate, metric.unit)
     return _judged(
         delta,
@@ -117,6 +121,7 @@ def judge_amount(
             limit=f"the margin of {quantity(metric.least, metric.unit)}",
             change=changed,
             ends=ends,
+            inside=f"{inside} at {percent(BOUNDS)}",
             with_ends=changed if changed == ends else f"{changed} [{ends}]",
             tests=tests,
             p=p_value(p_adjusted),
@@ -130,11 +135,15 @@ def judge_amount(
 
 
 class _Words(msgspec.Struct, frozen=True):
-    """The words of a reason: the margin, the difference alone, its interval, and both; how many tests there are, and the adjusted p-value."""
+    """The words of a reason: the margin, the difference alone, its interval, what must be within the margin, and more.
+
+    The rest is the difference with its interval, how many tests there are, and the adjusted p-value.
+    """
 
     limit: str
     change: str
     ends: str
+    inside: str
     with_ends: str
     tests: int
     p: str
@@ -154,7 +163,7 @@ def _judged(
     floor, ceiling = within
     excludes_none = found.low > none or found.high < none
     if floor <= inside.low and inside.high <= ceiling:
-        return Judgement(Verdict.EQUIVALENT, f"the whole interval, {words.ends}, lies within {words.limit}")
+        return Judgement(Verdict.EQUIVALENT, f"the whole interval, {words.inside}, lies within {words.limit}")
     if excludes_none and not floor <= found.estimate <= ceiling and shown:
         improved = (found.estimate > none) == (better == "higher")
         return Judgement(
@@ -166,7 +175,7 @@ def _judged(
         where = "on both sides" if above and below else "upwards" if above else "downwards"
         return Judgement(
             Verdict.INCONCLUSIVE,
-            f"the interval, {words.ends}, includes a difference of zero but reaches beyond {words.limit} {where}",
+            f"the interval, {words.inside}, includes a difference of zero but reaches beyond {words.limit} {where}",
         )
     if not shown:
         return Judgement(

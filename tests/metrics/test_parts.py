@@ -49,6 +49,45 @@ def test_any_process_of_any_run_puts_a_block_in_a_part_and_no_process_out_of_it(
     assert (found["empty"] | found["not empty"]).all()
 
 
+def test_every_part_by_hand(tmp_path: Path) -> None:
+    run = made(tmp_path / "one")
+    place = np.tile(np.arange(400), 3)
+    columns: dict[str, list[int | None]] = {
+        "era": [[0, 1, 2, 4, 5, 6, 7][one % 7] for one in place],
+        "block_bytes": [[9_999, 10_000, 39_999, 40_000][one % 4] for one in place],
+        "script_steps": [[None, 0, 5][one % 3] for one in place],
+        "major_gcs": [int(one % 5 == 1) for one in place],
+        "transactions": [int(one % 6 != 2) for one in place],
+        "first_of_epoch": [int(one % 8 == 3) for one in place],
+        "reward_pulse": [int(one % 9 == 4) for one in place],
+    }
+    for column, values in columns.items():
+        run = changed(run, tmp_path / column, column, values)
+    # Which blocks of so many.
+    expected = {
+        "with a major GC": (5, {1}),
+        "without a major GC": (5, {0, 2, 3, 4}),
+        "empty": (6, {2}),
+        "not empty": (6, {0, 1, 3, 4, 5}),
+        "with scripts": (3, {2}),
+        "without scripts": (3, {0, 1}),
+        "first of an epoch": (8, {3}),
+        "with a pulse of rewards": (9, {4}),
+        "Byron": (7, {0, 1}),
+        "Shelley to Mary": (7, {2, 3}),
+        "Alonzo": (7, {4}),
+        "Babbage": (7, {5}),
+        "Conway": (7, {6}),
+        "below 10 kB": (4, {0}),
+        "10 to 40 kB": (4, {1, 2}),
+        "from 40 kB": (4, {3}),
+    }
+    found = parts(run)
+    assert [*found] == [*expected]
+    for name, (of, which) in expected.items():
+        assert np.flatnonzero(found[name]).tolist() == [one for one in range(400) if one % of in which], name
+
+
 def test_a_condition_that_cannot_be_told_everywhere_makes_no_part(tmp_path: Path) -> None:
     one = made(tmp_path / "one")
     counts: list[int | None] = one.table("blocks")["transactions"].to_pylist()

@@ -1,18 +1,21 @@
 """Samples: what the SQL yields over a run's tables, by hand."""
 
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import msgspec
 import pyarrow as pa
 import pytest
 
+from slotmark.benches.chainsync.tables import ANNOUNCEMENTS, ROLLBACKS
+from slotmark.benches.ledger.tables import BATCHES, STORE_PROCESS
 from slotmark.errors import ArgumentError, RunError
 from slotmark.metrics import Analysis, Metric, Samples, catalogue, parse_filters, register, samples
 from slotmark.metrics.database import Database
 from slotmark.metrics.samples import keys_of, samples_of
-from slotmark.run import Run, RunWriter
-from tests.made_up_runs import write_run
+from slotmark.run import Run, RunWriter, Target
+from tests.made_up_runs import bare_manifest, write_run
 
 
 @pytest.fixture
@@ -55,6 +58,117 @@ def test_every_metric_by_hand(run: Run) -> None:
         assert found.of("decode, sequential") == pytest.approx(values), metric_id
         assert found.keys("decode, sequential") == list(values)
         assert found.values("decode, sequential") == pytest.approx(list(values.values()))
+
+
+def test_every_metric_of_stores_by_hand(tmp_path: Path) -> None:
+    """Four batches of 100 operations each in 2 s."""
+    process: dict[str, Any] = {
+        "execution": 1,
+        "place": 0,
+        "load": 0.5,
+        "wall_ns": 9_000_000_000,
+        "load_ns": 3_000_000_000,
+        "elapsed_ns": 2_000_000_000,
+        "operations": 400,
+        "entries": 1_000,
+        "disk_bytes": 12_000_000,
+        "page_cache_bytes": 7_000_000,
+        "peak_bytes": 30_000_000,
+        "read_bytes": 400 * 2 * 4096,
+        "written_bytes": 400 * 128,
+        "minor_faults": 5,
+        "major_faults": 6,
+        "user_us": 3_000,
+        "system_us": 1_000,
+        "reads_per_s_at_1": 50.0,
+        "reads_per_s_at_32": 800.0,
+    }
+    times_ms = [(10, 7), (20, 12), (40, 25), (30, 11)]
+    batches = [
+        {
+            "batch": number,
+            "latency_ns": latency * 10**6,
+            "lookups_ns": lookups * 10**6,
+            "updates_ns": (latency - lookups) * 10**6,
+        }
+        for number, (latency, lookups) in enumerate(times_ms, 1)
+    ]
+    with RunWriter(tmp_path / "run") as writer:
+        writer.table("execution", pa.Table.from_pylist([process], schema=STORE_PROCESS))
+        writer.table("batches", pa.Table.from_pylist(batches, schema=BATCHES))
+        run = writer.finish(bare_manifest("a", "stores", Target("lsm", "1", "Rust", "", "")))
+    expected: dict[str, list[float]] = {
+        "operations_per_s": [200],
+        "batch_ms": [10, 20, 40, 30],
+        "worst_batch_ms": [40],
+        "p99_batch_ms": [39.7],  # of 10, 20, 30, 40 at place 0.99 * 3 = 2.97
+        "median_batch_ms": [25],
+        "lookups_ms": [7, 12, 25, 11],
+        "updates_ms": [3, 8, 15, 19],
+        "cpu_us_per_operation": [10],
+        "peak_memory_mb": [30],
+        "page_cache_mb": [7],
+        "reads_per_operation": [2],
+        "written_bytes_per_operation": [128],
+        "disk_mb": [12],
+        "operations_per_read": [0.25],
+        "fill_s": [3],
+    }
+    assert [metric.id for metric in catalogue("stores").metrics] == list(expected)
+    for metric, values in expected.items():
+        assert samples(run, metric).values("").tolist() == pytest.approx(values), metric
+
+
+def test_every_metric_of_following_by_hand(tmp_path: Path) -> None:
+    """A block that counts, one that is announced again after a roll-backward, one that the client didn't wait for, and one that it never had done."""
+    # Slot, announcement, awaited, and in us: announced, arrived, done with, longest in the relay.
+    rows = [
+        (10, 1, True, 1_000, 1_400, 1_900, 30),
+        (20, 1, True, 2_000, 2_100, 2_300, 10),
+        (20, 2, True, 5_000, 5_200, 5_700, 20),
+        (30, 1, False, 6_000, 6_001, 6_900, 40),
+        (40, 1, True, 7_000, 7_300, None, 50),
+    ]
+    announcements = [
+        {
+            "setting": "decode",
+            "mode": "decode",
+            "slot": slot,
+            "hash": f"{slot:064}",
+            "announcement": announcement,
+            "awaited": awaited,
+            "bytes": 100,
+            "announced_ns": announced * 1_000,
+            "arrived_ns": arrived * 1_000,
+            "decoded_ns": None if decoded is None else decoded * 1_000,
+            "latency_ns": None if decoded is None else (decoded - announced) * 1_000,
+            "held_ns": held * 1_000,
+        }
+        for slot, announcement, awaited, announced, arrived, decoded, held in rows
+    ]
+    back = {"setting": "decode", "at_ns": 4_000_000, "to": f"10.{10:064}"}
+    with RunWriter(tmp_path / "run") as writer:
+        writer.table("announcements", pa.Table.from_pylist(announcements, schema=ANNOUNCEMENTS))
+        writer.table("rollbacks", pa.Table.from_pylist([back], schema=ROLLBACKS))
+        run = writer.finish(bare_manifest("a", "follow", Target("mine", "1", "Rust", "", "")))
+    expected: dict[str, list[float]] = {
+        "decoded_us": [900, 300, 700],
+        "arrival_us": [400, 100, 200],
+        "after_arrival_us": [500, 200, 500],
+        "relay_us": [30, 10, 20],
+    }
+    assert [metric.id for metric in catalogue("follow").metrics] == list(expected)
+    for metric, values in expected.items():
+        assert samples(run, metric).values("decode").tolist() == pytest.approx(values), metric
+    with Analysis(run) as analysis:
+        assert analysis.facts() == [
+            ("blocks announced, decode", "5"),
+            ("of these, awaited at the tip and done, decode", "3"),
+            ("of these, not awaited, decode", "1"),
+            ("of these, never done, decode", "1"),
+            ("of these, announced before and rolled back, decode", "1"),
+            ("roll-backwards, decode", "1"),
+        ]
 
 
 def test_what_somebody_elses_node_does_not_tell_has_no_samples(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from slotmark.compare.estimators import reach as reaching
 from slotmark.compare.estimators.reach import Variation, smallest, units_for, variation
 from slotmark.compare.plan import plan
 from slotmark.compare.sides import builds
@@ -124,6 +125,13 @@ def test_a_run_that_is_too_short_tells_nothing_and_one_at_zero_has_no_share() ->
 def test_without_any_variation_every_difference_is_found_and_with_too_much_none_is() -> None:
     assert detectable_share(0.0, 2, 2, 0.05) == 0
     assert detectable_share(5.0, 1, 1, 0.001) == np.inf
+
+
+def test_decisive_metrics_have_four_fifths_of_the_error_rate() -> None:
+    """Of 5 %: 4 % over two that decide, 1 % over eight others; where none does, all have as much."""
+    others = catalogue("cluster")["peer_announced"]
+    assert [reaching.Tests(10, 2, 0.95).level(one) for one in (METRIC, others)] == pytest.approx([0.02, 0.00125])
+    assert [reaching.Tests(10, 0, 0.95).level(one) for one in (METRIC, others)] == pytest.approx([0.005, 0.005])
 
 
 def test_least_is_the_first_that_is_enough() -> None:

@@ -100,6 +100,13 @@ def test_a_policy_has_the_margin_and_says_what_decides(rounds: list[Run]) -> Non
     assert (found.decision[0].count or 0) < (usual.decision[0].count or 0) / 10
 
 
+def test_a_metric_that_no_number_decides_is_not_left_out_of_the_plan(rounds: list[Run]) -> None:
+    found = plan(builds(rounds), policy=Policy(margins={"forged": 1e-9}))
+    assert {one.count for one in efforts(found, "forged").values()} == {None}
+    assert None not in {one.count for one in efforts(found, "adopted_by_all").values()}
+    assert {one.design: one.count for one in found.decision} == {"runs": None, "paired rounds": None}
+
+
 def test_designs_without_a_source_are_named_with_what_would_tell(rounds: list[Run], mixed: list[Run]) -> None:
     one = plan(builds(rounds[:1]))
     assert [(unknown.design, unknown.remedy) for unknown in one.unknown] == [

@@ -128,6 +128,17 @@ def test_a_policy_changes_ranks_margins_and_directions(run: Callable[..., Run]) 
     assert mirrored.rows[0].differences[0].verdict == "better"
 
 
+def test_a_gate_may_have_a_margin_of_zero() -> None:
+    gate = only({"blocks_per_s": 0.0, "peak_memory_mb": None}, "chainsync", "gate")
+    assert gate.margins == {"blocks_per_s": 0.0}
+    assert [name for name, rank in gate.ranks.items() if rank == "decisive"] == ["blocks_per_s", "peak_memory_mb"]
+
+
+def test_verdicts_on_these_runs_are_asked_for_where_they_may_hold_or_count() -> None:
+    asked = {one: Policy(conditional=one).asks_of_these_runs for one in (None, *Conditional)}
+    assert asked == {None: False, Conditional.COUNT: True, Conditional.HOLD: True, Conditional.INCONCLUSIVE: False}
+
+
 def test_without_a_decisive_metric_nothing_is_decided(run: Callable[..., Run]) -> None:
     assert compare([run("base"), run("same")], policy=Policy(ranks={"blocks_per_s": "important"})).decision is None
 

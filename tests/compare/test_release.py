@@ -275,6 +275,10 @@ def test_names_of_a_release_are_text_everywhere(made: Callable[..., Path], file:
             "its blocks is '10,000'",
         ),
         (
+            '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]\n[comparison.workload]\nera = "9"',
+            "its era is not recorded, but comparison 'x' asks for '9'",
+        ),
+        (
             '[[comparison]]\nname = "x"\nbench = "ledger"\nbaseline = ["a"]\ncandidate = ["b"]',
             "a run of bench 'chainsync'",
         ),

@@ -11,15 +11,20 @@ import pytest
 
 from slotmark.numbers import (
     brief,
+    day,
+    duration,
     fixed,
     gibibytes,
     independent,
     mebibytes,
     megabytes,
     number,
+    p_value,
     percent,
+    percent_change,
     plain,
     quantity,
+    share,
     signed_quantity,
 )
 
@@ -34,8 +39,8 @@ EXEMPT = {
     ("benches/cluster/forecast.py", ".9g"): "a setting of a profile",
     ("benches/cluster/live/validating.py", ".6f"): "a setting of a profile",
     ("benches/cluster/live/validating.py", ".4f"): "a setting of a profile",
-    ("benches/cluster/predict.py", ".0f"): "a setting of a profile",
-    ("benches/cluster/predict.py", ".6g"): "a setting of a profile",
+    ("benches/cluster/settings.py", ".0f"): "a setting of a profile",
+    ("benches/cluster/settings.py", ".6g"): "a setting of a profile",
     ("benches/cluster/predict.py", "03d"): "the name of a folder",
     ("texts.py", ".5g"): "a value of TOML",
     ("measure/session.py", "08x"): "the name of a session",
@@ -169,4 +174,23 @@ def test_every_form_has_its_digits() -> None:
         "12.3 %",
         "1,200 %",
         "1,000 %",
+    ]
+
+
+def test_units_and_signs_change_where_they_should() -> None:
+    waits = (99.4, 100, 5_999, 6_000, 259_199, 259_200)
+    assert [duration(one) for one in waits] == ["99 s", "2 min", "100 min", "1.7 h", "72.0 h", "3 days"]
+    # 2026 begins 1,767,225,600 s after 1970.
+    assert [day(1_767_225_600 * 10**9 + one) for one in (-1, 0)] == ["2025-12-31", "2026-01-01"]
+    assert [signed_quantity(one, "s") for one in (0.012, 0.0, -0.0, -0.0005)] == ["+12 ms", "0 ms", "0 ms", "-0.5 ms"]
+    assert [share(one) for one in ("0 %", "2%", "0.02", "99.9 %", "100 %", "1", "-1 %", "x")] == [
+        *(0, 0.02, 0.02, pytest.approx(0.999)),
+        *(None, None, None, None),
+    ]
+    assert [p_value(one) for one in (1e-16, 0.0312, 0.05, 1.0)] == ["< 1e-15", "0.031", "0.05", "1"]
+    assert p_value(0.0312, bound=True) == "< 0.031"
+    ratios = (1.0094, 1.0096, 1.456, 0.0, 1.00004, 10_001.0)
+    assert [percent_change(one) for one in ratios] == ["+0.94", "+1.0", "+45.6", "-100", "0", "> +999,999"]
+    assert [number(one) for one in (0, 0.012346, 12.346, 1234.4, 123_456.7, float("nan"))] == [
+        *("0", "0.01235", "12.35", "1,234", "123,457", "-"),
     ]

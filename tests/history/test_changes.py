@@ -12,13 +12,17 @@ from slotmark.compare.spread import entry_of
 from slotmark.compare.spread_table import SpreadTable
 from slotmark.errors import ComparisonError, StoreError
 from slotmark.history import Labels, Store, changes_of, history_of, make_store, open_store
+from slotmark.history.columns import Column, Estimates, Read
 from slotmark.history.decisions import FILE, Accepted, Decisions, LeftOut, read_decisions
+from slotmark.history.finding import found_changes
 from slotmark.history.results import FoundChange
+from slotmark.history.series import Group
 from slotmark.metrics import catalogue
+from slotmark.metrics.catalogue import Better
 from slotmark.report import changes_document, history_document
 from slotmark.report.sections.history import sparkline
 from slotmark.statistics.between_runs import Spread
-from slotmark.statistics.change_points import FIRST
+from slotmark.statistics.change_points import FIRST, Rules
 from tests.conftest import slotmark
 from tests.history.made import BEGIN, METRIC, levels, made
 from tests.made_up_runs import MACHINE, write_run
@@ -64,6 +68,39 @@ def test_a_planted_step_is_found_at_its_run_with_the_kernel_offered_first(store:
     assert [one.id for one in every.changes if one.metric == METRIC] == [change.id]
     assert every.series > 3
     assert changes_of(store, Decisions(), since_ns=change.known_ns + 1).changes == []
+
+
+@pytest.mark.parametrize(
+    ("factor", "least_s", "better", "improved", "matters"),
+    [
+        (0.94, 0.0005, "lower", True, True),
+        (0.94, 0.0007, "lower", True, False),
+        (0.94, 0.0005, "higher", False, True),
+        (1.06, 0.0005, "lower", False, True),
+        (1.06, 0.0007, "higher", True, False),
+    ],
+)
+def test_a_step_matters_beyond_the_margin_and_the_least_difference(
+    factor: float, least_s: float, better: Better, improved: bool, matters: bool, tmp_path: Path
+) -> None:
+    """From 10 ms by 0.6 ms, of which 0.2 ms is the margin of 2 %."""
+    metric = msgspec.structs.replace(catalogue("cluster")["peer_adopted"], least=least_s, better=better)
+    count, step = 40, 20
+    course = np.log(0.010) + 0.0005 * ((7 * np.arange(count)) % 5 - 2)
+    course[step:] += np.log(factor)
+    same: dict[str, object] = {"version": "1", "ref": "", "commit": "", "facts": []}
+    rows = [
+        {**same, "run": f"{place:064}", "name": f"r{place}", "at_ns": place, "added_ns": place}
+        for place in range(count)
+    ]
+    group = Group("cluster", "node", "work", "machine")
+    column = Column("log", course, np.zeros(count), np.exp(course))
+    estimates = Estimates(group, rows, list(range(count)), {(metric.id, ""): column})
+    read = Read(make_store(tmp_path / "store"), Decisions())
+    (change,) = found_changes(read, estimates, [metric], Rules(), "slotmark")
+    assert (change.at_ns, change.kind, change.state) == (step, "step", "sure")
+    assert (change.before, change.after) == (pytest.approx(0.010), pytest.approx(0.010 * factor))
+    assert (change.better, change.matters) == (improved, matters)
 
 
 def test_a_parameter_that_changed_is_offered_and_one_that_may_differ_is_not(tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from slotmark.history import Labels, make_store
-from slotmark.history.columns import Read
+from slotmark.history.columns import Column, Estimates, Read
 from slotmark.history.decisions import Decisions
 from slotmark.history.differences import Difference, differences, reach_of_pair, spread_of
+from slotmark.history.series import Group
 from slotmark.metrics import catalogue, samples
 from slotmark.run import Run
+from slotmark.statistics.between_runs import Spread
 from slotmark.verdict import Verdict
 from tests.history.made import METRIC, levels, made
 
@@ -79,3 +81,34 @@ def test_two_runs_of_one_build_differ_by_less_than_the_reach_of_a_pair_in_most_c
     assert 0.85 <= (pairs < reach_of_pair(spread)).mean() <= 1
     planted = abs(column.levels[-1] - column.levels[0])
     assert planted > reach_of_pair(spread)
+
+
+@pytest.mark.parametrize(
+    ("before_s", "changes", "deviation", "expected"),
+    [
+        # 0.0002 s is 2 % of 0.01 s, as the margin; of 0.004 s it is 5 %, within which +3 % with an error of 0.5 % lies.
+        (0.010, [0.03], 0.005, [Verdict.WORSE]),
+        (0.004, [0.03], 0.005, [Verdict.EQUIVALENT]),
+        (0.010, [-0.03], 0.005, [Verdict.BETTER]),
+        # An error of 1.5 %: +3.15 % has p = 0.036, and 0.072 as one of two.
+        (0.010, [0.0315], 0.015, [Verdict.WORSE]),
+        (0.010, [0.0315, 0.0315], 0.015, [Verdict.INCONCLUSIVE] * 2),
+    ],
+)
+def test_margins_and_adjusted_p_values_by_hand(
+    before_s: float, changes: list[float], deviation: float, expected: list[Verdict]
+) -> None:
+    """Two runs of each version, of which it is known how much they differ."""
+    metrics = [catalogue("cluster")[name] for name in ("peer_requested", "peer_announced")][: len(changes)]
+    columns = {}
+    for metric, change in zip(metrics, changes, strict=True):
+        levels = np.log(before_s) + np.array([0.0, 0.0, change, change])
+        columns[metric.id, ""] = Column("log", levels, np.zeros(4), np.exp(levels))
+    rows: list[dict[str, object]] = [{"version": version} for version in ("1", "1", "2", "2")]
+    estimates = Estimates(Group("cluster", "node", "work", "machine"), rows, [0, 1, 2, 3], columns)
+    spread = Spread(deviation**2, np.inf)
+    found = differences(estimates, metrics, dict.fromkeys(columns, spread), [0, 1], [2, 3])
+    assert [one.judgement and one.judgement.verdict for one in found] == expected
+    for one, change in zip(found, changes, strict=True):
+        assert one.before == pytest.approx(before_s)
+        assert one.after == pytest.approx(before_s * np.exp(change))

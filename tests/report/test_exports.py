@@ -7,13 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from slotmark.compare import alone
-from slotmark.report.exports import FORMATS, figures
-from slotmark.run import Run
+from slotmark.metrics import catalogue
+from slotmark.report.exports import FORMATS, Figure, figures
+from slotmark.run import Run, Target
+from slotmark.statistics.interval import Interval
 from tests.conftest import slotmark
-from tests.made_up_runs import write_run
+from tests.made_up_runs import bare_manifest, write_run
 
 RATES = [1000.0, 1010.0, 990.0, 1005.0, 995.0, 1002.0]
 NASTY = 'a b"\\/<x>\u2028\n# EOF\nBenchmarkX 1 1 ns/op -8'
@@ -42,6 +45,43 @@ def test_bencher_and_the_action_have_levels_with_their_intervals(run: Run) -> No
     assert listed.keys() == rows.keys()
     assert listed["blocks_per_s"]["value"] == measures["blocks_per_s"]["value"]
     assert listed["blocks_per_s"]["unit"] == "blocks/s"
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "base"),
+    [
+        ("s", 1.5, "1.5 sec"),
+        ("ms", 12.0, "0.012 sec"),
+        ("us", 5.0, "5e-06 sec"),
+        ("ns", 7.0, "7e-09 sec"),
+        ("B", 3.0, "3.0 B"),
+        ("MB", 20.0, "20000000.0 B"),
+        ("MiB", 2.0, "2097152.0 B"),
+        ("KiB/s", 2.0, "2048.0 B/s"),
+        ("MiB/s", 2.0, "2097152.0 B/s"),
+        ("MB/s", 2.0, "2000000.0 B/s"),
+        ("%", 25.0, "0.25 ratio"),
+        ("% of a core", 25.0, "0.25 cores"),
+        ("", 0.5, "0.5 ratio"),
+        ("blocks/s", 9.0, "9.0 blocks/s"),
+        ("slots", 4.0, "4.0 slots"),
+    ],
+)
+def test_values_are_in_base_units(unit: str, value: float, base: str) -> None:
+    one = Figure(
+        manifest=bare_manifest("a", "chainsync", Target("client", "1", "", "", "")),
+        metric=msgspec.structs.replace(catalogue("chainsync")["blocks_per_s"], unit=unit),
+        part="",
+        quantity="",
+        level=value,
+        interval=Interval(value, value, 2 * value),
+        samples=[],
+    )
+    number, name = base.split(" ", maxsplit=1)
+    words = FORMATS["benchfmt"]([one]).splitlines()[-1].split(" ", maxsplit=3)
+    assert (float(words[2]), words[3]) == (pytest.approx(float(number)), name)
+    shown = [line.rpartition(" ")[2] for line in FORMATS["openmetrics"]([one]).splitlines() if line[0] != "#"]
+    assert [float(one) for one in shown] == pytest.approx([float(number), float(number), 2 * float(number)])
 
 
 def test_the_command_gives_one_direction_and_refuses_two_runs_of_one_name(run: Run) -> None:

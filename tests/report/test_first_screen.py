@@ -11,12 +11,16 @@ import pytest
 from rich.console import Console
 
 from slotmark.compare import Comparison, compare
+from slotmark.compare.results.rows import ALL, Difference, Row
+from slotmark.metrics import catalogue
+from slotmark.metrics.catalogue import Better
 from slotmark.report import comparison_document, print_document
 from slotmark.report.document import Facts, Forest, Mark, Paragraph
 from slotmark.report.renderers.html import html
 from slotmark.report.renderers.markdown import markdown, short_markdown
 from slotmark.report.renderers.pdf import pdf
 from slotmark.report.renderers.terminal import short_text
+from slotmark.report.sections.cells import threshold_in_words
 from slotmark.report.sections.decision import forest
 from slotmark.verdict import Verdict
 from slotmark.versions import slotmark_version
@@ -44,6 +48,41 @@ def first_blocks(comparison: Comparison) -> tuple[Forest, list[str]]:
     assert isinstance(sides, Facts)
     assert isinstance(forest, Forest)
     return forest, [one.text for one in sentences if isinstance(one, Paragraph)]
+
+
+@pytest.mark.parametrize(
+    ("better", "absolute", "threshold"),
+    [
+        ("lower", None, "≤ 62.50 ms"),  # 50 * 1.25
+        ("higher", None, "≥ 40.00 ms"),  # 50 / 1.25
+        ("lower", 0.0125, "≤ 62.50 ms"),
+        ("higher", 0.0125, "≥ 37.50 ms"),
+    ],
+)
+def test_the_level_beside_a_margin_is_the_baselines_worst_within_it(
+    better: Better, absolute: float | None, threshold: str
+) -> None:
+    """Of a baseline of 50 ms."""
+    metric = msgspec.structs.replace(catalogue("cluster")["slot_to_announced"], better=better)
+    difference = Difference(
+        ratio=None,
+        p=None,
+        p_adjusted=None,
+        paired=False,
+        margin=0.25,
+        margin_absolute=absolute,
+        verdict=None,
+        reason="",
+    )
+    row = Row(
+        metric=metric,
+        part=ALL,
+        quantity="mean",
+        summaries=[None, None],
+        fitted=[0.05, 0.06],
+        differences=[difference],
+    )
+    assert threshold_in_words(row, difference) == threshold
 
 
 def test_decisive_metrics_come_first_and_sentences_are_few(comparison: Comparison) -> None:

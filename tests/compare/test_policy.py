@@ -362,6 +362,76 @@ def test_words_for_a_condition_are_checked_when_they_are_read(
     assert str(caught.value).startswith(f"{tmp_path / 'warnings.toml'}: 'odd' ")
 
 
+STOPS: dict[str, set[str]] = {
+    "chainsync": {"server_busy"},
+    "cluster": {
+        # The load wasn't the profile's.
+        *("no_workload", "load_over", "load_lost", "cut_short", "no_blocks"),
+        # Something else than the target made the figures.
+        *("machine_shared", "machine_lost", "node_died"),
+        # Logs that lack something, or are of two hosts or two runs.
+        *(
+            "blocks_outside_logs",
+            "damaged_files",
+            "hosts_in_turns",
+            "repeated_starts",
+            "impossible_orders",
+            "time_backwards",
+        ),
+        *("clocks_apart", "clocks_disagree", "clocks_moved", "machine_clocks_apart"),
+    },
+    "ledger": {"other_ends"},
+}
+"""Kinds of warnings on which nothing ships by default, beside those of all benches."""
+
+HIGHER_IS_BETTER: dict[str, set[str]] = {
+    "chainsync": {"blocks_per_s", "mb_per_s", "floor_share", "window_blocks_per_s"},
+    "cluster": {
+        *(
+            "forge_starts",
+            "blocks_per_host",
+            "filtered_to_chained",
+            "chained_to_forged",
+            "adoption_share",
+            "chain_density",
+        ),
+        "host_share",
+    },
+    "follow": set(),
+    "ledger": set(),
+    "stores": {"operations_per_s", "operations_per_read"},
+}
+
+
+DECISIVE: dict[str, dict[str, tuple[float, float]]] = {
+    "chainsync": {"blocks_per_s": (0.02, 0)},
+    "cluster": {
+        "slot_to_announced": (0.02, 0.0005),
+        "adopted_by_050": (0.02, 0.002),
+        "adopted_by_096": (0.02, 0.002),
+        "adoption_share": (0.005, 0),
+        "host_adopted": (0.02, 0.002),
+        "host_share": (0.005, 0),
+    },
+    "follow": {"decoded_us": (0.05, 0)},
+    "ledger": {"total_us": (0.01, 0)},
+    "stores": {"operations_per_s": (0.05, 0)},
+}
+"""The margins, as shares, and the least differences that matter, in the metrics' units."""
+
+
+@pytest.mark.parametrize("bench", HIGHER_IS_BETTER)
+def test_what_stops_decides_and_is_better_by_default(bench: str) -> None:
+    entries = catalogue(bench)
+    of_all = {*STOPPING, "not_interleaved", *(["drifting_rounds"] if bench != "follow" else [])}
+    assert {*entries.stopping} == of_all | STOPS.get(bench, set())
+    assert {*entries.spoiling} == ({"cut_short", "load_lost", "machine_lost", "node_died"} & STOPS.get(bench, set()))
+    metrics = [*entries.metrics, *(entries.mixed.metric if entries.mixed else ())]
+    assert {one.id for one in metrics if one.better == "higher"} == HIGHER_IS_BETTER[bench]
+    decisive = {one.id: (one.margin, one.least) for one in metrics if one.rank == "decisive" and one.tested}
+    assert decisive == DECISIVE[bench]
+
+
 def test_the_number_of_rounds_that_a_remedy_names_is_the_usual_one() -> None:
     assert [
         f"--rounds {SHOWING_ROUNDS}." in one.text

@@ -86,6 +86,28 @@ def test_a_normal_chain(tmp_path: Path) -> None:
         assert analysis.warnings() == []
 
 
+@pytest.mark.parametrize(
+    ("hosts", "places"),
+    [
+        # As many as the published clusters have. More than 26 hosts, 41.6, 46.8, 47.84, 48.88, 49.4, 49.92 and 50.96 are 27, 42, 47 and so on.
+        (52, (26, 41, 46, 47, 48, 49, 49, 50, 51)),
+        # More than 25 hosts, 40, 45, 46, 47, 47.5, 48 and 49.
+        (50, (25, 40, 45, 46, 47, 47, 48, 49, 49)),
+    ],
+)
+def test_which_host_each_centile_is(hosts: int, places: tuple[int, ...], tmp_path: Path) -> None:
+    """The forger is the first to adopt, host k the next one, at 470 + k ms."""
+    cluster = Cluster(hosts)
+    cluster.forge(0, 10, 0, "block", None)
+    for host in range(1, hosts):
+        cluster.observe(host, 10, 0, "block", adopted_ms=470.0 + host)
+    cluster.forge(0, 30, 1, "tip", "block")
+    with analysed(cluster, tmp_path) as analysis:
+        for centile, place in zip((50, 80, 90, 92, 94, 95, 96, 98, 100), places, strict=True):
+            expected = {(0,): pytest.approx((470 + place) / 1e3, abs=1e-12)}
+            assert values(analysis, f"adopted_by_{centile:03}") == expected, centile
+
+
 def test_stages_add_up_where_a_log_has_no_start_of_the_forge_loop(tmp_path: Path) -> None:
     cluster, previous = Cluster(2), None
     for number, forger in enumerate((0, 1, 0)):
@@ -171,6 +193,35 @@ def test_a_negative_phase_makes_an_observation_invalid(tmp_path: Path) -> None:
         found = values(analysis, "peer_announced")
         assert (4, "node-0") not in found
         assert found[4, "node-2"] == pytest.approx(-0.001)
+
+
+def test_what_mixed_runs_compare_is_of_hosts_that_did_not_forge_the_block(tmp_path: Path) -> None:
+    """The forger has its block at 119.9 ms, long before the others."""
+    cluster = Cluster(3)
+    cluster.forge(0, 10, 0, "b0", None)
+    cluster.observe(1, 10, 0, "b0", adopted_ms=471.0)
+    cluster.observe(2, 10, 0, "b0", adopted_ms=472.0)
+    cluster.forge(1, 30, 1, "small", "b0", size=1_000)
+    cluster.observe(0, 30, 1, "small")
+    cluster.observe(2, 30, 1, "small")
+    cluster.forge(2, 50, 2, "b2", "small")
+    cluster.observe(0, 50, 2, "b2", noticed_ms=100.0, requested_ms=99.0)  # no valid observation
+    cluster.observe(1, 50, 2, "b2", adopted_ms=None)
+    cluster.forge(0, 70, 3, "b3", "b2")
+    cluster.observe(  # a log without headers
+        *(1, 70, 3, "b3"), noticed_ms=None, requested_ms=None, fetched_ms=None, announced_ms=None, adopted_ms=480.0
+    )
+    cluster.observe(2, 70, 3, "b3", adopted_ms=472.0)
+    cluster.forge(1, 90, 4, "tip", "b3")
+    with analysed(cluster, tmp_path, [Filter("BSizeGEq", 50_000)]) as analysis:
+        assert values(analysis, "host_adopted") == pytest.approx(
+            {(0, "node-1"): 0.471, (0, "node-2"): 0.472, (3, "node-1"): 0.480, (3, "node-2"): 0.472}
+        )
+        assert values(analysis, "host_share") == {
+            **{(0, "node-1"): 1, (0, "node-2"): 1},
+            **{(2, "node-0"): 1, (2, "node-1"): 0},
+            **{(3, "node-1"): 1, (3, "node-2"): 1},
+        }
 
 
 def test_switching_to_a_fork_is_adopting(tmp_path: Path) -> None:
@@ -344,12 +395,20 @@ def test_of_two_samples_of_a_process_in_a_slot_the_last_one_counts(tmp_path: Pat
         cluster.check(0, slot)
     rows = [(0, 300, 100), (1, 300, 110), (1, 800, 160), (2, 800, 190), (3, 300, 20)]
     usage = pa.Table.from_pylist(
-        [{"host": "node-0", "ts_ns": ts(slot, ms), "major_faults": faults} for slot, ms, faults in rows], USAGE_SCHEMA
+        [
+            {"host": "node-0", "ts_ns": ts(slot, ms), "major_faults": faults, "cache_bytes": faults << 20}
+            for slot, ms, faults in rows
+        ],
+        USAGE_SCHEMA,
     )
     here = MeasuredHere(machine_facts(), (0, 3), {}, {}, [], {"node_usage": usage})
     run, _ = ingest(IngestRequest(logs=[str(cluster.write(tmp_path / "logs"))], out=tmp_path / "run"), here=here)
     with Analysis(run) as analysis:
         faults = values(analysis, "major_faults")
+        assert values(analysis, "cache_mib") == {(slot, "node-0"): mib for slot, mib in enumerate((100, 160, 190, 20))}
+    for condition, slots in ((Filter("SlotLEq", 2), [0, 1, 2]), (Filter("SlotHasLeaders"), [])):
+        with Analysis(run, filters=[condition]) as analysis:
+            assert [slot for slot, _ in values(analysis, "cache_mib")] == slots, condition
     # Of slot 2, 30 in a second; in slot 3 the counter went down.
     assert faults == {(1, "node-0"): pytest.approx(60 / 1.5), (2, "node-0"): pytest.approx(30.0)}
 
@@ -358,9 +417,31 @@ def test_resources_are_rates_between_samples_and_a_reset_is_left_out(tmp_path: P
     cluster = Cluster(1)
     mib, kib = 1 << 20, 1 << 10
     # Samples at 0.5 s, 1.5 s, 3.5 s, then a restart at 4.5 s, then 5.5 s.
-    cluster.resources(0, ts(0, 500), CentiCpu=100, Alloc=10 * mib, RSS=100 * mib, GcsMinor=5, FsWr=8 * kib)
-    cluster.resources(0, ts(1, 500), CentiCpu=150, Alloc=30 * mib, RSS=101 * mib, GcsMinor=8, FsWr=12 * kib)
-    cluster.resources(0, ts(3, 500), CentiCpu=151, Alloc=36 * mib, RSS=102 * mib, GcsMinor=8, FsWr=12 * kib)
+    cluster.resources(
+        0, ts(0, 500), CentiCpu=100, Alloc=10 * mib, RSS=100 * mib, GcsMinor=5, FsWr=8 * kib, FsRd=kib, NetWr=kib
+    )
+    cluster.resources(
+        0,
+        ts(1, 500),
+        CentiCpu=150,
+        Alloc=30 * mib,
+        RSS=101 * mib,
+        GcsMinor=8,
+        FsWr=12 * kib,
+        FsRd=3 * kib,
+        NetWr=7 * kib,
+    )
+    cluster.resources(
+        0,
+        ts(3, 500),
+        CentiCpu=151,
+        Alloc=36 * mib,
+        RSS=102 * mib,
+        GcsMinor=8,
+        FsWr=12 * kib,
+        FsRd=13 * kib,
+        NetWr=7 * kib,
+    )
     cluster.resources(0, ts(4, 500), CentiCpu=10, Alloc=1 * mib, RSS=50 * mib, GcsMinor=1, FsWr=0)
     cluster.resources(0, ts(5, 500), CentiCpu=110, Alloc=2 * mib, RSS=51 * mib, GcsMinor=2, FsWr=1 * kib)
     with analysed(cluster, tmp_path) as analysis:
@@ -370,6 +451,8 @@ def test_resources_are_rates_between_samples_and_a_reset_is_left_out(tmp_path: P
         assert values(analysis, "allocated_mib") == {(1, one): 20, (3, one): 3, (5, one): 1}
         assert values(analysis, "minor_gcs") == {(1, one): 3, (3, one): 0, (5, one): 1}
         assert values(analysis, "fs_written_kib") == {(1, one): 4, (3, one): 0, (5, one): 1}
+        assert values(analysis, "fs_read_kib") == {(1, one): 2, (3, one): 5, (5, one): 0}
+        assert values(analysis, "net_written_kib") == {(1, one): 6, (3, one): 0, (5, one): 0}
         assert values(analysis, "rss_mib") == {(0, one): 100, (1, one): 101, (3, one): 102, (4, one): 50, (5, one): 51}
         assert "counters_restarted" in [warning.kind for warning in analysis.warnings()]
     with analysed(cluster, tmp_path / "published", published=True) as analysis:
@@ -500,6 +583,63 @@ def test_filters_say_which_blocks_and_slots_count_and_why_not(tmp_path: Path) ->
         assert (min(slots), max(slots), len(slots)) == (100, 179, 80)
 
 
+def test_every_condition_at_its_ends(tmp_path: Path) -> None:
+    """Epochs of 2,000 slots, of which a safe interval has 40 / 0.05 = 800; half of the largest block is 45,056 bytes."""
+    cluster = Cluster(2, epoch_slots=2_000)
+    previous = None
+    for number, (slot, size) in enumerate(
+        [(799, 45_055), (800, 45_056), (1_999, 45_057), (2_000, 1_000), (2_001, 90_000)]
+    ):
+        name = f"b{number}"
+        # The forger of block 2 doesn't say that it leads; block 4 is offered before it is forged.
+        cluster.forge(
+            0,
+            slot,
+            number,
+            name,
+            previous,
+            size=size,
+            announced_ms=59.5 if number == 4 else 61.0,
+            steps_ms={"leading_ms": None} if number == 2 else {},
+        )
+        if number != 2:
+            cluster.observe(1, slot, number, name, announced_ms=399.0 if number == 1 else 401.0)
+        previous = name
+    cluster.forge(0, 2_100, 5, "tip", previous)
+    for slot in (0, 2_100):
+        cluster.check(1, slot)
+    for place, slot in enumerate((799, 800, 801)):
+        cluster.resources(0, ts(slot, 500), CentiCpu=10 * place)
+    with analysed(cluster, tmp_path) as analysis:
+        run = analysis.run
+    # The blocks that pass, and how many of the 2,101 slots of the host that never leads.
+    expected: dict[Filter, tuple[set[int], int]] = {
+        Filter("BFullnessGEq", 0.5): ({2, 4}, 2_101),  # the established tool leaves out what is as full
+        Filter("BFullnessLEq", 0.5): ({0, 3}, 2_101),
+        Filter("BSizeGEq", 45_056): ({1, 2, 4}, 2_101),
+        Filter("BSizeLEq", 45_056): ({0, 1, 3}, 2_101),
+        Filter("BMinimumAdoptions", 1): ({0, 1, 3, 4}, 2_101),
+        Filter("BNonNegatives"): ({0, 2, 3}, 2_101),
+        Filter("SlotGEq", 800): ({1, 2, 3, 4}, 1_301),
+        Filter("SlotLEq", 800): ({0, 1}, 801),
+        Filter("EpochGEq", 1): ({3, 4}, 101),
+        Filter("EpochLEq", 0): ({0, 1, 2}, 2_000),
+        Filter("EpochSafeIntGEq", 1): ({1, 2}, 1_200),
+        Filter("EpochSafeIntLEq", 1): ({0, 1, 3, 4}, 1_701),
+        Filter("EpSlotGEq", 800): ({1, 2}, 1_200),
+        Filter("EpSlotLEq", 0): ({3}, 2),
+        Filter("SlotHasLeaders"): ({0, 1, 3, 4}, 0),
+    }
+    for condition, (blocks, slots) in expected.items():
+        with Analysis(run, filters=[condition]) as analysis:
+            assert {number for (number,) in values(analysis, "block_bytes")} == blocks, condition
+            starts = values(analysis, "forge_starts")
+            assert sum(host == "node-1" for _, host in starts) == slots, condition
+            if condition.tag == "SlotHasLeaders":
+                assert [slot for slot, host in starts if host == "node-0"] == [799, 800, 2_000, 2_001, 2_100]
+                assert values(analysis, "cpu_percent") == {(800, "node-0"): 10}
+
+
 def test_the_profile_of_a_run_says_what_is_analysed(tmp_path: Path) -> None:
     logs = plain().write(
         tmp_path / "logs",
@@ -528,8 +668,11 @@ def test_the_manifests_facts(tmp_path: Path) -> None:
     assert facts["log objects emitted per host"] == "15.5"  # (24 + 7) / 2
     assert facts["log objects analysed per host"] == "15.0"  # (24 + 6) / 2
     assert facts["total log objects analysed"] == "30"
+    assert facts["host run time, s"] == "25.3"  # (20.119 + 30.498) / 2
+    assert facts["host log line rate, Hz"] == "0.72"  # (24 / 20 + 7 / 30) / 2: of whole seconds
     assert facts["run time, s"] == "30"  # 10.001 to 40.5
     assert facts["analysed run duration, s"] == "20"  # slots 20 to 40
+    assert facts["run time efficiency"] == "0.67"
     assert facts["node start spread, s"] == "0.0010"
     assert facts["node stop spread, s"] == "10.3800"  # 40.5 less 30.12
     assert facts["slots analysed"] == "15"  # (30 - 20 + 40 - 20) / 2

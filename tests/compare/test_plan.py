@@ -128,7 +128,7 @@ def test_without_any_variation_every_difference_is_found_and_with_too_much_none_
 
 
 def test_decisive_metrics_have_four_fifths_of_the_error_rate() -> None:
-    """Of 5 %: 4 % over two that decide, 1 % over eight others; where none does, all have as much."""
+    """Two that decide share 4 %, eight others 1 %; where none decides, all have as much."""
     others = catalogue("cluster")["peer_announced"]
     assert [reaching.Tests(10, 2, 0.95).level(one) for one in (METRIC, others)] == pytest.approx([0.02, 0.00125])
     assert [reaching.Tests(10, 0, 0.95).level(one) for one in (METRIC, others)] == pytest.approx([0.005, 0.005])

@@ -62,7 +62,7 @@ def first_blocks(comparison: Comparison) -> tuple[Forest, list[str]]:
 def test_the_level_beside_a_margin_is_the_baselines_worst_within_it(
     better: Better, absolute: float | None, threshold: str
 ) -> None:
-    """Of a baseline of 50 ms."""
+    """The baseline is at 50 ms."""
     metric = msgspec.structs.replace(catalogue("cluster")["slot_to_announced"], better=better)
     difference = Difference(
         ratio=None,

@@ -6,14 +6,16 @@ import tracemalloc
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.benches.ledger.reading import read_file
+from slotmark.benches.ledger.recorded import Recorded, from_slot
 from slotmark.benches.ledger.study import read_study
 from slotmark.benches.ledger.tables import BLOCKS
-from slotmark.benches.ledger.totals import Totals, totals_of
+from slotmark.benches.ledger.totals import Totals, totals_of, without_table_read
 from slotmark.compare import alone
 from slotmark.compare.alike import unlike_machines
 from slotmark.errors import ArgumentError, ImportFileError, RunError
@@ -221,6 +223,37 @@ def test_a_total_without_its_table_read_is_known_as_that_whatever_its_other_part
     assert run.manifest.workload["totals"] == "the five operations"
     run = imported(tmp_path / "b", tab_separated(old), tab_separated(none))
     assert run.manifest.workload["totals"] == "the five operations"
+
+
+def _recorded(**columns: list[int]) -> Recorded:
+    held = {name: np.array(values) for name, values in columns.items()}
+    return Recorded(path="a.csv", format="", place="line", first=2, columns=held)
+
+
+def test_what_a_total_holds_is_told_by_its_parts_and_taken_out_of_each_figure() -> None:
+    columns = {"slot": [20, 40], "total_us": [110, 26], "mut_us": [100, 24], "gc_us": [10, 2]}
+    read = {"table_read_us": [25, 28], "mut_table_read_us": [20, 25], "block_apply_us": [80, 0]}
+    # 80 + 20 us are as much as a mutator time of 100 us, and may be in it; 1 us more can't be.
+    whole = _recorded(**columns | {"mut_us": [100, 25]}, **read)
+    assert totals_of(whole) == Totals.with_table_read
+    assert totals_of(_recorded(**columns | {"mut_us": [99, 25]}, **read)) == Totals.operations
+    # Figures are cut to whole microseconds one by one: 26 - 28 is nothing.
+    left = without_table_read(whole).columns
+    assert {name: left[name].tolist() for name in columns} == {
+        "slot": [20, 40],
+        "total_us": [85, 0],
+        "mut_us": [80, 0],
+        "gc_us": [5, 0],
+    }
+    with pytest.raises(ImportFileError, match="line 3: its table read, 28 us, is longer than 'total_us', 25 us"):
+        without_table_read(_recorded(**columns | {"mut_us": [100, 25], "total_us": [110, 25]}, **read))
+
+
+def test_blocks_before_a_slot_are_left_out_but_not_all() -> None:
+    recorded = _recorded(slot=[20, 40, 60], total_us=[1, 2, 3])
+    for slot, left in ((20, [20, 40, 60]), (21, [40, 60]), (40, [40, 60]), (60, [60]), (61, [20, 40, 60])):
+        assert from_slot(recorded, slot).columns["slot"].tolist() == left, slot
+    assert from_slot(recorded, 40).row(0) == "a.csv, line 3"
 
 
 def test_totals_from_before_and_after_the_table_read_need_subtracting(tmp_path: Path) -> None:

@@ -368,7 +368,7 @@ STOPS: dict[str, set[str]] = {
         # The load wasn't the profile's.
         *("no_workload", "load_over", "load_lost", "cut_short", "no_blocks"),
         # Something else than the target made the figures.
-        *("machine_shared", "machine_lost", "node_died"),
+        *("machine_shared", "machine_lost", "node_died", "other_block_sizes"),
         # Logs that lack something, or are of two hosts or two runs.
         *(
             "blocks_outside_logs",

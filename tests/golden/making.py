@@ -4,6 +4,7 @@
 ``python -m tests.golden.making --write`` makes ``digests.txt`` anew, after a change of bytes that is meant.
 """
 
+import argparse
 import hashlib
 import os
 import shlex
@@ -147,7 +148,12 @@ def _write() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--write"]:
+    asked = argparse.ArgumentParser(prog="python -m tests.golden.making", description=__doc__)
+    where = asked.add_mutually_exclusive_group(required=True)
+    where.add_argument("folder", type=Path, nargs="?", help="where to make it; new or empty")
+    where.add_argument("--write", action="store_true", help="make digests.txt anew")
+    given = asked.parse_args()
+    if given.write:
         _write()
     else:
-        make(Path(sys.argv[1]))
+        make(given.folder)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -148,6 +149,21 @@ def test_a_height_battle_is_won_by_the_block_that_was_built_upon(tmp_path: Path)
         assert values(analysis, "chained_to_forged") == {("node-0",): 1.0, ("node-1",): 0.0, ("node-2",): 1.0}
 
 
+@pytest.mark.parametrize("other", ["a", "z"])
+def test_of_two_tips_the_chain_is_that_of_the_one_which_more_hosts_adopted(other: str, tmp_path: Path) -> None:
+    """Whatever their hashes."""
+    cluster = Cluster(3)
+    cluster.forge(0, 10, 0, "root", None)
+    for name, forger, adopting in (("m", 0, 1), (other, 1, None)):
+        cluster.forge(forger, 30, 1, f"{name}1", "root")
+        cluster.forge(forger, 50, 2, f"{name}2", f"{name}1")
+        if adopting is not None:
+            cluster.observe(2, 50, 2, f"{name}2", switched=True)
+    with analysed(cluster, tmp_path) as analysis:
+        chain = {row["block"] for row in analysis.relation("chain").to_pylist()}
+        assert chain == {block_hash("root"), block_hash("m1")}
+
+
 def test_a_slot_battle_has_two_blocks_of_one_slot(tmp_path: Path) -> None:
     cluster = Cluster(2)
     cluster.forge(0, 10, 0, "a", None, adopted_ms=None)
@@ -193,6 +209,25 @@ def test_a_negative_phase_makes_an_observation_invalid(tmp_path: Path) -> None:
         found = values(analysis, "peer_announced")
         assert (4, "node-0") not in found
         assert found[4, "node-2"] == pytest.approx(-0.001)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [{"noticed_ms": -1.0}, {"requested_ms": 99.0}, {"fetched_ms": 101.0}, {"adopted_ms": 399.0}, {"length": 2}],
+)
+def test_an_observation_counts_whose_phases_follow_one_another_and_that_is_of_one_block(
+    times: dict[str, Any], tmp_path: Path
+) -> None:
+    """Otherwise the host is notified at 100 ms, asks at 102 ms, has it at 400 ms, adopts it at 470 ms."""
+    cluster = plain()
+    cluster.forge(1, 90, 4, "odd", "block3")
+    cluster.observe(0, 90, 4, "odd", **times)
+    cluster.observe(2, 90, 4, "odd")
+    cluster.forge(2, 110, 5, "tip", "odd")
+    with analysed(cluster, tmp_path) as analysis:
+        for metric in ("peer_requested", "peer_fetched", "peer_adopted"):
+            assert [host for number, host in values(analysis, metric) if number == 4] == ["node-2"], metric
+        assert values(analysis, "first_notice")[4,] == 0.1
 
 
 def test_what_mixed_runs_compare_is_of_hosts_that_did_not_forge_the_block(tmp_path: Path) -> None:

@@ -28,19 +28,18 @@ TRANSACTIONS = (
 )
 
 
-def logs(folder: Path, *, forged_ms: float = 60.0, filters: Sequence[Any] = ()) -> Path:
-    """Two hosts; block n is forged into slot 10 n + 4 by node-0, and adopted by both 120 ms and 400 ms into it."""
+def logs(folder: Path, *, forged_ms: float = 60.0, filters: Sequence[Any] = (), lost: int | None = None) -> Path:
+    """Two hosts; block n is forged into slot 10 n + 4 by node-0, and adopted by both 120 ms and 400 ms into it; a lost one by the forger alone."""
     cluster = Cluster(2)
     for number in range(4):
         slot = 10 * number + 4
         cluster.forge(0, slot, number, f"b{number}", f"b{number - 1}" if number else None, forged_ms=forged_ms)
-        cluster.observe(1, slot, number, f"b{number}", adopted_ms=400.0)
+        cluster.observe(1, slot, number, f"b{number}", adopted_ms=None if number == lost else 400.0)
     return cluster.write(folder, filters=filters)
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    folder = tmp_path_factory.mktemp("submitted")
+def submitted(folder: Path, written: Path, transactions: Sequence[tuple[float, str, str]]) -> Run:
+    """The run of these logs, into which these were submitted."""
     submissions = [
         {
             "number": number,
@@ -51,11 +50,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
             "requested_ns": ts(due, 4),
             "acknowledged_ns": None,
         }
-        for number, (due, target, _block) in enumerate(TRANSACTIONS)
+        for number, (due, target, _block) in enumerate(transactions)
     ]
     inclusions = [
         {"transaction": f"t{number}", "block": block_hash(block), "slot": 10 * int(block[1:]) + 4}
-        for number, (_due, _target, block) in enumerate(TRANSACTIONS)
+        for number, (_due, _target, block) in enumerate(transactions)
         if block
     ]
     tables = {
@@ -63,9 +62,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         "inclusions": pa.Table.from_pylist(inclusions, INCLUSIONS_SCHEMA),
     }
     here = MeasuredHere(machine_facts(), (5, 40), {}, {"measured": ["SlotGEq 5", "SlotLEq 40"]}, [], tables)
-    return ingest(
-        IngestRequest(logs=[str(logs(folder / "logs"))], out=folder / "run"), lambda _done, _total: None, here
-    )[0]
+    return ingest(IngestRequest(logs=[str(written)], out=folder / "run"), lambda _done, _total: None, here)[0]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("submitted")
+    return submitted(folder, logs(folder / "logs"), TRANSACTIONS)
 
 
 def test_waits_are_counted_from_when_a_transaction_was_due(run: Run) -> None:
@@ -78,6 +81,23 @@ def test_waits_are_counted_from_when_a_transaction_was_due(run: Run) -> None:
     assert values["submission_to_all_hosts"] == pytest.approx([9.4, 1.9, 10.4])
     assert values["submission_lateness"] == pytest.approx([0.003] * 5)
     assert values["transactions_lost"] == [0, 0, 100, 0]
+
+
+def test_what_is_on_its_way_is_not_lost_and_a_block_that_a_host_lacks_is_not_everywhere(tmp_path: Path) -> None:
+    transactions = (
+        (5.0, "node-0", "b1"),
+        (6.0, "node-1", ""),  # none of its target is in a block, though a later one of another target is
+        (7.0, "node-0", "b2"),
+        (8.0, "node-0", ""),  # the first after the last of its target
+    )
+    run = submitted(tmp_path, logs(tmp_path / "logs", lost=2), transactions)
+    with Analysis(run) as analysis:
+        for metric, values in {
+            "submission_to_block": [9.06, 17.06],
+            "submission_to_all_hosts": [9.4],
+            "transactions_lost": [0, 0],
+        }.items():
+            assert analysis.samples(metric).table["value"].to_pylist() == pytest.approx(values), metric
 
 
 def test_what_was_due_outside_the_measurement_is_left_out(run: Run) -> None:

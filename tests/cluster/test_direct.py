@@ -17,9 +17,11 @@ import pytest
 
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.log_places import description
 from slotmark.benches.cluster.requests import IngestRequest, SimulationRequest
 from slotmark.benches.cluster.simulate import load_profile, simulate
-from slotmark.errors import ArgumentError, RunError, SimulationError
+from slotmark.compare.sides import refuse_unlike_runs
+from slotmark.errors import ArgumentError, ComparisonError, RunError, SimulationError
 from slotmark.metrics import Analysis
 from slotmark.run import Run, RunWriter
 from tests.conftest import slotmark
@@ -93,6 +95,18 @@ def test_the_tables_are_those_that_the_logs_give(settings: tuple[str, ...], tmp_
     ingested, direct = both(tmp_path, settings)
     assert ingested.manifest.tables["block_events"] > 500
     assert_same(ingested, direct)
+
+
+def test_a_simulation_counts_once_by_way_of_its_logs_and_direct(tmp_path: Path) -> None:
+    ingested, direct = both(tmp_path, SMALL)
+    other, _ = simulate_direct(load_profile("value-only-10.5", SMALL), 8, tmp_path / "other", quietly)
+    assert direct.manifest.sources == ingested.manifest.sources[-1:]
+    assert "profile.toml" in description(tmp_path / "logs")  # goes with logs that are read elsewhere
+    with pytest.raises(
+        ComparisonError, match=r"made from the same file, simulated: value-only-10.5, seed 7: one recording"
+    ):
+        refuse_unlike_runs([[ingested, direct], [other]])
+    refuse_unlike_runs([[ingested, other]])
 
 
 def test_a_topology_of_a_file_goes_the_same_way(tmp_path: Path) -> None:

@@ -229,6 +229,8 @@ def _manifest(cluster: Cluster, ingested: Ingested, more_warnings: Sequence[Warn
     commit = node.commit if node and node.commit != UNKNOWN else (logged.revision if logged else "")
     compiler = ghc_version if ghc_version not in (UNKNOWN, "none") else (logged.compiler if logged else "")
     digest = ingested.sources[0].identity.rpartition(":")[2][:12] if ingested.sources else ""
+    digests = {source.identity for source in ingested.sources}
+    simulation = [one for one in (metadata.simulation,) if one and one.identity not in digests]
     return Manifest(
         id=f"{metadata.tag or cluster.name}-{digest}",
         bench=BENCH,
@@ -269,7 +271,7 @@ def _manifest(cluster: Cluster, ingested: Ingested, more_warnings: Sequence[Warn
             **(_placed(ingested, here.tables) if here else _nodes(ingested)),
             **{f"target {name}": known for name, package in packages.items() if (known := package.known)},
         },
-        sources=ingested.sources,
+        sources=[*ingested.sources, *simulation],
         tables={},
         warnings=[
             *_warnings(ingested, cluster),

@@ -12,14 +12,14 @@ from slotmark.benches.cluster import tracing
 from slotmark.benches.cluster.files import content_of
 from slotmark.benches.cluster.log_pieces import Surveyed, survey, surveyed
 from slotmark.benches.cluster.logs import SNIFFED_BYTES, HostLog, host_logs, host_of
-from slotmark.benches.cluster.metadata import GENESIS_PLACES
+from slotmark.benches.cluster.metadata import GENESIS_PLACES, SIMULATED_PROFILE
 from slotmark.cleaning import one_line
 from slotmark.errors import LogError
 from slotmark.places import Url, place
 from slotmark.stores import AT_ONCE, Bucket, keep
 from slotmark.temporary import temporary_folder
 
-DESCRIPTION = ("meta.json", "profile.json", "topology.json", *GENESIS_PLACES)
+DESCRIPTION = ("meta.json", "profile.json", SIMULATED_PROFILE, "topology.json", *GENESIS_PLACES)
 """Files beside logs that describe the run."""
 
 MOST_FILES = 10_000

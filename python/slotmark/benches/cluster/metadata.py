@@ -10,6 +10,9 @@ from slotmark.benches.cluster.files import content_of
 from slotmark.cleaning import cleaned
 from slotmark.errors import LogError
 from slotmark.numbers import plain
+from slotmark.run import SourceFile
+from slotmark.run.storage import digest_of
+from slotmark.temporary import temporary_folder
 from slotmark.versions import PACKAGES
 
 GENESIS_PLACES = (
@@ -20,6 +23,8 @@ GENESIS_PLACES = (
     "genesis/shelley-genesis.json",
     "genesis.json",
 )
+SIMULATED_PROFILE = "profile.toml"
+"""The complete profile, beside the logs of a simulated cluster."""
 UNKNOWN = "unknown"
 """The text in files where a version or commit isn't known."""
 
@@ -92,6 +97,7 @@ class Metadata(msgspec.Struct, frozen=True):
         filters: The profile's own filter names, then its filter expressions in words, as ``EpochGEq 2``.
         rts_flags: What the profile gives the node's GHC runtime beyond its own flags; None where it has no list of them.
         simulator: What wrote the logs of a simulated cluster, with its version; empty where that isn't known, None for the logs of nodes.
+        simulation: What a cluster was simulated from, as one file: its profile, with its seed as a last line; None for the logs of nodes.
     """
 
     tag: str = ""
@@ -105,6 +111,7 @@ class Metadata(msgspec.Struct, frozen=True):
     filters: list[str] = []
     rts_flags: str | None = None
     simulator: str | None = None
+    simulation: SourceFile | None = None
 
 
 def read_genesis(folder: Path, given: Path | None) -> Genesis:
@@ -187,7 +194,29 @@ def read_metadata(folder: Path, given: Path | None) -> Metadata:
         ],
         rts_flags=_rts_flags(_within(profile, "node"), profile_file),
         simulator=str(_within(meta, "simulated").get("by", "")) if "simulated" in meta else None,
+        simulation=_simulation(meta, folder / SIMULATED_PROFILE),
     )
+
+
+def source_of_simulation(name: str, profile_toml: str, seed: object) -> SourceFile:
+    """The one source of a simulated run, the same whether its logs were written or not.
+
+    Args:
+        name: The profile's name.
+        profile_toml: The complete profile.
+        seed: Decides everything that is random.
+    """
+    with temporary_folder() as folder:
+        text = Path(folder) / "source"
+        text.write_text(f"{profile_toml}\n# seed {seed}\n", encoding="utf-8")
+        return SourceFile(f"simulated: {name}, seed {seed}", text.stat().st_size, digest=digest_of(text))
+
+
+def _simulation(meta: dict[str, Any], profile: Path) -> SourceFile | None:
+    seed = _within(meta, "simulated").get("seed")
+    if seed is None or not profile.is_file():
+        return None
+    return source_of_simulation(str(meta.get("profile", "")), content_of(profile).decode(errors="replace"), seed)
 
 
 def regions_of_topology(folder: Path) -> dict[str, str]:

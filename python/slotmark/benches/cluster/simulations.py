@@ -6,6 +6,7 @@ from pathlib import Path
 
 from slotmark import engine as engines
 from slotmark.benches.cluster.direct import simulate_direct
+from slotmark.benches.cluster.metadata import source_of_simulation
 from slotmark.benches.cluster.requests import SimulationRequest, Simulations
 from slotmark.benches.cluster.simulate import RunFacts, load_profile, simulate, workers_for
 from slotmark.cores import usable_cores
@@ -13,7 +14,7 @@ from slotmark.engine import Engine, Piece, Progress, Shard, ShardDone, gathered,
 from slotmark.errors import RunError
 from slotmark.places import Place, Url
 from slotmark.run import Run, open_run
-from slotmark.run.storage import digest_of, is_run, refuse_existing
+from slotmark.run.storage import is_run, refuse_existing
 from slotmark.temporary import FolderForAWhile, temporary_folder
 from slotmark.warnings import Warning
 
@@ -183,10 +184,7 @@ def _new(seeds: Sequence[int], out: Place, goes_on: str | None = None) -> list[P
 
 def _is_of(run: Run, profile_toml: str, seed: int) -> bool:
     """Returns whether a run was simulated from a profile with a seed, by what it says of its source."""
-    with temporary_folder() as folder:
-        text = Path(folder) / "source"
-        text.write_text(f"{profile_toml}\n# seed {seed}\n", encoding="utf-8")
-        return [source.digest for source in run.manifest.sources] == [digest_of(text)]
+    return [source.digest for source in run.manifest.sources] == [source_of_simulation("", profile_toml, seed).digest]
 
 
 def _pieces(

@@ -27,6 +27,10 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
         (["compare", "a", "b", "--seed", "x"], "Invalid value for '--seed': 'x': expected a valid integer."),
         (["compare", "a", "b", "--seed", "-1"], "'--seed': '-1': expected a number greater than or equal to 0."),
         (["compare", "a", "b", "--style", "neat"], "'--style': 'neat' is not one of 'modern', 'org', 'typst'."),
+        (
+            ["compare", "a", "b", "--method", "published", "--style", "modern"],
+            "--style modern: --method published prints as the established tool. Give org or typst, or leave it out.",
+        ),
         (["show", "/dev/null"], "/dev/null: a file; name the folder of a run."),
         (["compare", "a", "b", "-o", "/dev/null/report"], "-o /dev/null/report: /dev/null is no folder."),
         (["plan", "a", "-o", "/dev/null"], "-o /dev/null: /dev/null is no folder."),

@@ -72,8 +72,11 @@ def compare(
     ] = None,
     filters: Filters = None,
     style: Annotated[
-        Style, typer.Option(help="How means are printed: modern, or as the established tool's org and typst reports.")
-    ] = Style.modern,
+        Style | None,
+        typer.Option(
+            help="How means are printed: modern, or as the established tool's org and typst reports; by default modern, with --method published org.",
+        ),
+    ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=MOST_SEED, help="Seed of the bootstrap, and of the order within rounds.")
     ] = 1,
@@ -93,10 +96,15 @@ def compare(
 
     named = runs or []
     refuse_unasked(until, named, deciding, published=method is Method.published)
+    if method is Method.published and style is Style.modern:
+        raise ArgumentError(
+            "--style modern: --method published prints as the established tool. Give org or typst, or leave it out."
+        )
+    means = style or (Style.org if method is Method.published else Style.modern)
     margins = dict(share_of_metric("--margin", text, "blocks_per_s=5%") for text in margin or [])
     if until.until_decided:
         result = decided_by_rounds(until, deciding, out, filters=filters, margins=margins, seed=seed)
-        _end(result, comparison_document(result, style.value), result, deciding, out, as_json=as_json)
+        _end(result, comparison_document(result, means.value), result, deciding, out, as_json=as_json)
         return
     if deciding.show_policy and named:
         typer.echo(policy_text(opened_sides("compare", named[:1])[0][0].manifest.bench), nl=False)
@@ -106,7 +114,7 @@ def compare(
     entries = catalogue(bench)
     if filters is not None and not entries.filterable:
         raise ArgumentError(f"--filter: {bench} runs have nothing to filter. Leave it out.")
-    if style is not Style.modern and not entries.styled:
+    if style not in (None, Style.modern) and not entries.styled:
         raise ArgumentError(f"--style: reports of {bench} runs have only one. Leave it out.")
     policy = deciding_policy(bench, deciding)
     chosen = None if filters is None else parse_filters(filters, bench)
@@ -129,12 +137,12 @@ def compare(
         refuse_unlike_runs(opened)
         names = iter(side.name for side in name_sides([[run] for side in opened for run in side]))
         sides = [{next(names): run for run in side} for side in opened]
-        published = publication(sides, chosen, "org" if style is Style.modern else style.value)
+        published = publication(sides, chosen, means.value)
         result, document = published.report, published_document(published)
         comparison = compared() if deciding.gates else None
     else:
         result = comparison = compared()
-        document = comparison_document(comparison, style.value)
+        document = comparison_document(comparison, means.value)
     if deciding.gate and comparison:
         refuse_blind_gate(comparison, policy)
     _end(result, document, comparison, deciding, out, as_json=as_json)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pyarrow.parquet
 import pytest
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
@@ -143,6 +144,12 @@ def test_the_commands_from_logs_to_a_gate(tmp_path: Path) -> None:
     assert written.returncode == 0, written.stderr
     assert len((tmp_path / "ticked.csv").read_text().splitlines()) == 60  # a head, and 60 blocks without the tip
     assert ended("samples", base, "forge_ticked", "-o", "ticked.csv").returncode == 2
+    for name, given in (("ticked.csv.gz", []), ("ticked", ["--format", "csv"]), ("b.parquet", ["--format", "csv"])):
+        refused = ended("samples", base, "forge_ticked", "-o", name, *given)
+        assert (refused.returncode, refused.stderr.startswith(f"slotmark: -o {name}: ")) == (2, True), refused.stderr
+        assert not (tmp_path / name).exists()
+    assert ended("samples", base, "forge_ticked", "-o", "new/b.parquet").returncode == 0
+    assert pyarrow.parquet.read_table(tmp_path / "new" / "b.parquet").num_rows == 59
     assert ended("compare", base, slow, "--fail-on", "worse").returncode == 1
     assert ended("compare", slow, base, "--fail-on", "worse").returncode == 0
     (tmp_path / "gate.toml").write_text('peer_fetched = "20%"\n')

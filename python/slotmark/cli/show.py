@@ -53,11 +53,17 @@ def samples(
     ],
     form: Annotated[
         Format | None,
-        typer.Option("--format", help="parquet or csv; by default by the end of the file's name, else csv."),
+        typer.Option("--format", help="parquet or csv, for standard output; a file is of what its name ends with."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="The new file; by default standard output.", parser=file_of),
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="The new file, whose name ends with .csv or .parquet; by default standard output.",
+            parser=file_of,
+        ),
     ] = None,
     filters: Filters = None,
 ) -> None:
@@ -70,8 +76,7 @@ def samples(
     from slotmark.report.renderers.csv import write_csv
     from slotmark.whole_files import written_whole
 
-    if form is None:
-        form = Format.parquet if out is not None and out.suffix == ".parquet" else Format.csv
+    form = _format(form, out)
     if out is None and form is Format.parquet and sys.stdout.isatty():
         raise ArgumentError("--format parquet is nothing for a terminal: name a file with -o.")
     if out is not None and out.exists():
@@ -86,9 +91,26 @@ def samples(
         write(table, sys.stdout.buffer)
         return
     try:
+        out.parent.mkdir(parents=True, exist_ok=True)
         with written_whole(out) as [partial]:
             write(table, partial)
     except OSError as error:
         raise ArgumentError(
             f"{out}: can't be written ({error.strerror or error}). Choose another -o, or make room."
         ) from error
+
+
+def _format(given: Format | None, out: Path | None) -> Format:
+    """The format of a file by the end of its name; of standard output the given one, else CSV. ArgumentError for another end, or another format than the given one."""
+    if out is None:
+        return given or Format.csv
+    end = out.suffix.removeprefix(".")
+    if end not in list(Format):
+        raise ArgumentError(
+            f"-o {out}: expected a name that ends with .csv or .parquet, which samples are written as. Name another file."
+        )
+    if given not in (None, end):
+        raise ArgumentError(
+            f"-o {out}: --format {given} isn't what the name ends with. Leave --format out, or name another file."
+        )
+    return Format(end)

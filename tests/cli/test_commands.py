@@ -64,6 +64,13 @@ def test_wrong_arguments_get_one_line(arguments: list[str], said: str, command: 
     assert not list(tmp_path.iterdir())
 
 
+def test_an_error_of_the_system_in_compiled_code_has_its_words_alone(command: Command) -> None:
+    ended = command("chain", "synth", "--workload", "empty", "--blocks", "2", "-o", "/sys/x")
+    assert ended.returncode == 2
+    assert "/sys/x: can't be written (" in ended.stderr
+    assert "os error" not in ended.stderr
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["chainsync", "run", "--help"], ["--version"]])
 def test_help_and_version(arguments: list[str], command: Command) -> None:
     ended = command(*arguments)

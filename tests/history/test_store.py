@@ -240,6 +240,21 @@ def test_what_is_no_store_or_a_newer_one_is_refused_in_a_line(store: Store, runs
     assert isinstance(store.place, Path)
     refuses("history", METRIC, "--store", tmp_path / "nothing", words=("no store", "slotmark store add RUN --to"))
     refuses("store", "add", runs[0].path, "--to", runs[1].path, words=("not empty",))
+    (tmp_path / "file").write_text("no folder")
+    refuses(
+        "store", "add", runs[0].path, "--to", tmp_path / "file", words=("no store, and not empty", "or a new folder")
+    )
+    refuses(
+        "store", "add", runs[0].path, "--to", tmp_path / "file" / "x", words=("can't be written", "Name another place")
+    )
+    refuses(
+        "history",
+        METRIC,
+        "--store",
+        runs[0].path,
+        words=("a run and no store", "Name a store; slotmark store add RUN --to STORE"),
+    )
+    refuses("history", METRIC, "--store", tmp_path / "file", words=("file: no store", "Name a store; slotmark"))
     refuses("store", "add", tmp_path / "no-run", "--to", tmp_path / "x", words=("no such run folder",))
     refuses("history", "blocks_per_ss", "--store", store.place, words=("Did you mean 'blocks_per_s'?",))
     refuses("history", "--store", store.place, words=("name one METRIC",))

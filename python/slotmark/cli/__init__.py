@@ -103,6 +103,9 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _POSSIBLE = re.compile(r" \((?:Possible options: |Did you mean )([^()]*?)\??\)$")
 """The end of the library's message for an unknown option."""
 
+_NUMBER_OF_ERROR = re.compile(r" \(os error \d+\)")
+"""Beside the words of an error of the system its number, which compiled code adds."""
+
 INTERRUPTED = 130
 """The exit code that typer makes of Ctrl-C."""
 
@@ -209,6 +212,6 @@ def _end_where_the_reader_left(end: BrokenPipeError | SystemExit) -> NoReturn:
 def _leave(code: int, message: str) -> NoReturn:
     if "--debug" in sys.argv:
         traceback.print_exc()
-    line = one_line(" ".join(message.split()))
+    line = one_line(_NUMBER_OF_ERROR.sub("", " ".join(message.split())))
     sys.stderr.write(f"slotmark: {line}\n")
     sys.exit(code)

@@ -60,7 +60,7 @@ class FolderFiles:
         file = self._folder / name
         try:
             return content_of(file, MOST_BYTES)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise StoreError(
@@ -115,10 +115,7 @@ class FolderFiles:
                 os.fsync(out.fileno())
             yield partial
         except OSError as error:
-            told = "Make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Make the folder writable"
-            raise StoreError(
-                f"{file}: can't be written ({error.strerror}). {told}, and run the same command again."
-            ) from error
+            raise StoreError(f"{file}: can't be written ({error.strerror}). {_remedy(error)}.") from error
         finally:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
@@ -160,3 +157,11 @@ class BucketFiles:
 def files_at(place: Place) -> Files:
     """The files below a place."""
     return BucketFiles(place) if isinstance(place, Url) else FolderFiles(place)
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "Make room, and run the same command again"
+    if error.errno in (errno.ENOTDIR, errno.EEXIST):  # a file is where a folder is to be made
+        return "Name another place"
+    return "Make the folder writable, and run the same command again"

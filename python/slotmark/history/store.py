@@ -385,6 +385,10 @@ def open_store(place: Place) -> Store:
     files = files_at(place)
     content = files.read(STORE_FILE)
     if content is None:
+        if _is_something_else(place):
+            raise StoreError(
+                f"{place}: {'a run and ' if is_run(place) else ''}no store, it has no {STORE_FILE}. Name a store; slotmark store add RUN --to STORE makes one."
+            )
         raise StoreError(f"{place}: no store, it has no {STORE_FILE}. Make one: slotmark store add RUN --to {place}")
     return _opened(place, files, content)
 
@@ -398,15 +402,18 @@ def make_store(place: Place) -> Store:
     files = files_at(place)
     content = files.read(STORE_FILE)
     if content is None:
-        if (
-            not isinstance(place, Url)
-            and place.exists()
-            and (not place.is_dir() or any(one.name[0] != "." for one in place.iterdir()))
-        ):
+        if _is_something_else(place):
             raise StoreError(f"{place}: no store, and not empty. Name a store, or a new folder.")
         ours = msgspec.json.encode(_About(SCHEMA, slotmark_version())) + b"\n"
         content = files.create(STORE_FILE, ours) or ours
     return _opened(place, files, content)
+
+
+def _is_something_else(place: Place) -> bool:
+    """Returns whether no store can be made at a place that has none: it is a file, a folder with files, or a run."""
+    if isinstance(place, Url):
+        return is_run(place)
+    return place.exists() and (not place.is_dir() or any(one.name[0] != "." for one in place.iterdir()))
 
 
 def _opened(place: Place, files: Files, content: bytes) -> Store:

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.benches.cluster.live.rundir import PREPARED, remove_prepared
+from slotmark.benches.cluster.live.request import Request
+from slotmark.benches.cluster.live.rundir import PREPARED, make_rundir, remove_prepared
+from slotmark.errors import ArgumentError
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link to a folder", "link to nothing", "nothing"])
@@ -37,3 +39,10 @@ def test_what_can_not_be_removed_is_remarked(tmp_path: Path) -> None:
     remove_prepared(tmp_path / "file", remarks.append)
     (remark,) = remarks
     assert remark.startswith(f"{tmp_path / 'file' / PREPARED} can't be removed (Not a directory)")
+
+
+def test_a_place_where_no_folder_can_be_made_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    request = Request(ready_within_s=1, grace_s=1, node="", bed=tmp_path / "bed", out=tmp_path / "file" / "run")
+    with pytest.raises(ArgumentError, match=r"run\.logs can't be made \(Not a directory\)\. Choose another place\."):
+        make_rundir(request, 0, "", loopback=True, quiet_slots=0)

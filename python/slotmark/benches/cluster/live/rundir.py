@@ -38,7 +38,9 @@ def make_rundir(request: Request, start_s: int, node: str, *, loopback: bool, qu
     try:
         request.logs.mkdir(parents=True)
     except OSError as error:
-        raise ArgumentError(f"-o {request.out}: {request.logs} can't be made ({error.strerror}).") from error
+        raise ArgumentError(
+            f"-o {request.out}: {request.logs} can't be made ({error.strerror}). Choose another place."
+        ) from error
     try:
         stamp_bed(request.bed, request.logs, start_s, loopback=loopback, node=node, quiet_slots=quiet_slots)
     except BaseException:

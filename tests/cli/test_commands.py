@@ -31,6 +31,8 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
             ["compare", "a", "b", "--method", "published", "--style", "modern"],
             "--style modern: --method published prints as the established tool. Give org or typst, or leave it out.",
         ),
+        (["compare", "a", "b", "--seed"], "Option '--seed' requires an argument. See `slotmark compare --help`."),
+        (["store", "add", "store", "--to"], "'--to' requires an argument. See `slotmark store add --help`."),
         (["show", "/dev/null"], "/dev/null: a file; name the folder of a run."),
         (["compare", "a", "b", "-o", "/dev/null/report"], "-o /dev/null/report: /dev/null is no folder."),
         (["plan", "a", "-o", "/dev/null"], "-o /dev/null: /dev/null is no folder."),
@@ -69,6 +71,10 @@ def test_an_error_of_the_system_in_compiled_code_has_its_words_alone(command: Co
     assert ended.returncode == 2
     assert "/sys/x: can't be written (" in ended.stderr
     assert "os error" not in ended.stderr
+
+
+def test_the_help_of_prune_says_what_is_kept(command: Command) -> None:
+    assert "but for the newest of each kind" in " ".join(command("store", "prune", "--help").stdout.split())
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["chainsync", "run", "--help"], ["--version"]])

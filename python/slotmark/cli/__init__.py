@@ -4,10 +4,12 @@ import errno
 import re
 import sys
 import traceback
+from collections.abc import Iterable
 from typing import Annotated, NoReturn
 
 import typer
 from typer.exceptions import TyperException
+from typer.main import get_command
 
 from slotmark.cleaning import one_line
 from slotmark.cli import (
@@ -149,7 +151,7 @@ def main() -> None:
             sys.stderr.write(error.format_message() + "\n")
             sys.exit(2)
         context = getattr(error, "ctx", None)
-        command = context.command_path if context else "slotmark"
+        command = context.command_path if context else _named_command(sys.argv[1:])
         message = _POSSIBLE.sub(r". Did you mean \1?", _with_value(error).strip().rstrip("."))
         _leave(2, f"{message}{'' if message.endswith('?') else '.'} See `{command} --help`.")
     except (BrokenPipeError, SystemExit) as end:
@@ -166,6 +168,19 @@ def main() -> None:
         if code == INTERRUPTED:
             raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _named_command(arguments: Iterable[str]) -> str:
+    """The command that a command line names, as its help is asked for: of an option without its value the library says only the option."""
+    path, command = ["slotmark"], get_command(app)
+    for word in arguments:
+        inner = getattr(command, "commands", {}).get(word)
+        if inner is not None:
+            command = inner
+            path.append(word)
+        elif not word.startswith("-"):  # the options before a command take no values
+            break
+    return " ".join(path)
 
 
 def _with_value(error: TyperException) -> str:

@@ -221,7 +221,7 @@ def prune(
         bool, typer.Option("--remove", help="Remove their tables. Without it nothing is removed.")
     ] = False,
 ) -> None:
-    """List runs that are older, and how much their tables take; remove these where that is asked for. Names, estimates and histories stay."""
+    """List runs that are older, but for the newest of each kind, and how much their tables take; remove these where that is asked for. Names, estimates and histories stay."""
     from slotmark.history import open_store
     from slotmark.numbers import megabytes
 

@@ -24,6 +24,7 @@ FOR_ALL = {
     "temporary",
     "texts",
     "places",
+    "store_answers",
     "stores",
     "stopping",
     "whole_files",

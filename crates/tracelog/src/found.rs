@@ -1,4 +1,4 @@
-//! What ingest finds: facts of files and hosts, lines that were rejected, files that are damaged.
+//! Findings of ingest: facts of files and hosts, lines that were rejected, files that are damaged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-"""How much worse a candidate is, held against the margin: worse by more than it, shown not to be, or open."""
+"""The harm of a candidate, held against its margin: worse by more than it, shown not to be, or open."""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
 """Location, spread and outliers of values: trimmed mean, the median between two order statistics, robust deviations, outliers, centiles."""
 
 import numpy as np
+import pyarrow as pa
 import scipy
 
 from slotmark import _core
@@ -36,7 +37,7 @@ def partly_ordered(values: np.ndarray, *, centiles: bool = False) -> np.ndarray:
     last, cut = values.size - 1, left_out(values.size)
     places = {0, cut, last // 2, values.size // 2, last - cut, last}
     ordered = _core.partitioned(values, [*places, *(places_of_centiles(values.size).tolist() if centiles else ())])
-    return np.frombuffer(ordered, np.float64)
+    return np.frombuffer(pa.py_buffer(ordered), np.float64)
 
 
 def left_out(count: int) -> int:

@@ -144,7 +144,7 @@ def test_the_commands_from_logs_to_a_gate(tmp_path: Path) -> None:
     assert written.returncode == 0, written.stderr
     assert len((tmp_path / "ticked.csv").read_text().splitlines()) == 60  # a head, and 60 blocks without the tip
     assert ended("samples", base, "forge_ticked", "-o", "ticked.csv").returncode == 2
-    for name, given in (("ticked.csv.gz", []), ("ticked", ["--format", "csv"]), ("b.parquet", ["--format", "csv"])):
+    for name, given in (("ticked.csv.gz", []), ("ticked.txt", []), ("b.parquet", ["--format", "csv"])):
         refused = ended("samples", base, "forge_ticked", "-o", name, *given)
         assert (refused.returncode, refused.stderr.startswith(f"slotmark: -o {name}: ")) == (2, True), refused.stderr
         assert not (tmp_path / name).exists()

@@ -53,7 +53,7 @@ def samples(
     ],
     form: Annotated[
         Format | None,
-        typer.Option("--format", help="parquet or csv, for standard output; a file is of what its name ends with."),
+        typer.Option("--format", help="parquet or csv; by default by the end of the file's name, else csv."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -61,7 +61,7 @@ def samples(
             "-o",
             "--out",
             metavar="FILE",
-            help="The new file, whose name ends with .csv or .parquet; by default standard output.",
+            help="The new file, as samples.csv or samples.parquet; by default standard output.",
             parser=file_of,
         ),
     ] = None,
@@ -101,16 +101,16 @@ def samples(
 
 
 def _format(given: Format | None, out: Path | None) -> Format:
-    """The format of a file by the end of its name; of standard output the given one, else CSV. ArgumentError for another end, or another format than the given one."""
-    if out is None:
-        return given or Format.csv
-    end = out.suffix.removeprefix(".")
-    if end not in list(Format):
-        raise ArgumentError(
-            f"-o {out}: expected a name that ends with .csv or .parquet, which samples are written as. Name another file."
-        )
-    if given not in (None, end):
+    """The format that is given, else by the end of the file's name, else CSV. ArgumentError where the name ends with another format than the given one, or with none of them."""
+    end = out.suffix.removeprefix(".") if out else ""
+    if given is None:
+        if end and end not in list(Format):
+            raise ArgumentError(
+                f"-o {out}: expected a name that ends with .csv or .parquet, which samples are written as. Name another file, or give --format."
+            )
+        return Format(end) if end else Format.csv
+    if end in list(Format) and end != given:
         raise ArgumentError(
             f"-o {out}: --format {given} isn't what the name ends with. Leave --format out, or name another file."
         )
-    return Format(end)
+    return given

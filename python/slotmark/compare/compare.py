@@ -308,11 +308,11 @@ def with_warnings(
     for place, (side, of_side) in enumerate(zip(sides, of_runs, strict=True)):
         own = [warning for one in estimates if one.of_sides for warning in one.of_sides[place]]
         kinds = warned | {warning.kind for warning in own}
-        unlike = between(sides[0], side, first) if place else []
+        differing = between(sides[0], side, first) if place else []
         recorded = [
             warning for manifest in side.manifests for warning in manifest.warnings if warning.kind not in kinds
         ]
-        found = [*own, *unlike, *within(side), *of_side, *recorded]
+        found = [*own, *differing, *within(side), *of_side, *recorded]
         made.append(msgspec.structs.replace(side, warnings=list(dict.fromkeys(found))))
     return made
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from slotmark import warnings
 from slotmark.compare.result import Side
-from slotmark.compare.results.rows import ALL, Row
+from slotmark.compare.results.rows import ALL, Row, limits
 from slotmark.metrics import Catalogue, catalogue
 from slotmark.numbers import change_with_span, percent
 from slotmark.run import MachineFacts, Manifest
@@ -109,7 +109,8 @@ def unlike(entries: Catalogue, rows: Sequence[Row], place: int) -> list[Warning]
         ratio = difference and difference.ratio
         if limit is None or ratio is None or row.part != ALL:
             continue
-        if ratio.low > 1 + limit or ratio.high < 1 / (1 + limit):
+        floor, ceiling = limits(limit, absolute=False)
+        if ratio.low > ceiling or ratio.high < floor:
             found += entries.warnings_on(
                 "unlike", metric=row.metric.name, difference=change_with_span(ratio), limit=percent(limit)
             )

@@ -416,6 +416,25 @@ def test_samples_are_put_in_order_and_laid_out_as_a_matrix() -> None:
             costs(uneven).matrix()
 
 
+def test_metrics_of_one_relation_share_the_codes_of_the_rows_that_they_have_in_common() -> None:
+    keys = keys_of(COSTS.grain, pa.table({"part": [""] * 4, "run": [1, 1, 2, 2], "slot": [10, 30, 10, 50]}))
+
+    def of(*values: float | None) -> Samples:
+        return samples_of(COSTS, keys, pa.chunked_array([values], pa.float64()), "run")
+
+    every, some, as_many, others = of(1, 2, 3, 4), of(1, None, 3, 4), of(5, None, 6, 7), of(None, 2, 3, None)
+    assert every.codes("", "slot").tolist() == [0, 1, 0, 2]
+    assert some.codes("", "slot").tolist() == as_many.codes("", "slot").tolist() == [0, 0, 1]
+    assert others.codes("", "slot").tolist() == [1, 0]
+    assert (some.of(""), as_many.of("")) == (
+        {(1, 10): 1, (2, 10): 3, (2, 50): 4},
+        {(1, 10): 5, (2, 10): 6, (2, 50): 7},
+    )
+    assert every.codes("", "run") is of(4, 3, 2, 1).codes("", "run")
+    with pytest.raises(ValueError, match="read-only"):
+        every.codes("", "run")[0] = 7
+
+
 def test_text_is_ordered_as_text_whatever_its_numbers() -> None:
     metric = msgspec.structs.replace(COSTS, grain=("host",))
     hosts = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), pa.array(["b", "é", "a"]))

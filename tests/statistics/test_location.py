@@ -12,6 +12,7 @@ from slotmark.statistics.location import (
     CENTILES,
     MOST_PAIRED,
     at_centiles,
+    counted,
     pair_deviation,
     partly_ordered,
     trimmed_mean,
@@ -47,3 +48,8 @@ def test_qn_is_that_of_statsmodels_with_the_factor_for_few_values(count: int) ->
     expected = factors.get(count, 1.0) * qn_scale(values)
     # Other constants have fewer digits; of many values so many are taken.
     assert pair_deviation(values) == pytest.approx(expected, rel=0.02 if count > MOST_PAIRED else 1e-3)
+
+
+def test_distinct_values_are_counted_in_their_order() -> None:
+    distinct, counts = counted(np.array([2.5, -1.0, 0.0, 2.5, -0.0, 2.5]))
+    assert (distinct.tolist(), counts.tolist()) == ([-1.0, 0.0, 2.5], [1, 2, 3])

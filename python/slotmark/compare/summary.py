@@ -10,6 +10,7 @@ from slotmark.statistics.in_chunks import Chunks, moments, values_at
 from slotmark.statistics.location import (
     CENTILES,
     at_centiles,
+    counted,
     left_out,
     median_interval,
     outlying,
@@ -25,7 +26,7 @@ MOST_STEPS = 40
 """The number of distinct values up to which a distribution is drawn as steps."""
 
 _FIRST_LOOK = 10_000
-"""Values that are examined first: they mostly show whether there are many distinct ones."""
+"""Values, evenly apart, that are examined first: they mostly show whether there are many distinct ones."""
 
 _COURSE_POINTS = 120
 
@@ -149,9 +150,9 @@ def _steps_in_chunks(chunks: Chunks, count: int) -> list[tuple[float, float]]:
     """As :func:`_steps`."""
     found: dict[float, int] = {}
     for chunk in chunks():
-        if np.unique(chunk[:_FIRST_LOOK]).size > MOST_STEPS:
+        if _has_many(chunk):
             return []
-        distinct, counts = np.unique(chunk, return_counts=True)
+        distinct, counts = counted(chunk)
         for value, times in zip(distinct.tolist(), counts.tolist(), strict=True):
             found[value] = found.get(value, 0) + times
         if len(found) > MOST_STEPS:
@@ -187,12 +188,17 @@ def _course_in_chunks(samples: AllSamples, part: str) -> list[tuple[float, float
 
 def _steps(values: np.ndarray) -> list[tuple[float, float]]:
     """Share of samples up to each distinct value, and the value; empty where there are many."""
-    if np.unique(values[:_FIRST_LOOK]).size > MOST_STEPS:
+    if _has_many(values):
         return []
-    distinct, counts = np.unique(values, return_counts=True)
+    distinct, counts = counted(values)
     if distinct.size > MOST_STEPS:
         return []
     return list(zip((np.cumsum(counts) / values.size).tolist(), distinct.tolist(), strict=True))
+
+
+def _has_many(values: np.ndarray) -> bool:
+    """Returns whether some of the values, evenly apart, are distinct ones above :data:`MOST_STEPS`."""
+    return np.unique(values[:: max(1, values.size // _FIRST_LOOK)]).size > MOST_STEPS
 
 
 def _medians(samples: Mapping[Key, float]) -> list[tuple[float, float]]:
@@ -215,7 +221,7 @@ def _band(runs: Sequence[Samples], each: Sequence[np.ndarray], part: str) -> lis
         if runs[0].order[:1] != (member,):
             sorting = np.argsort(codes, kind="stable")
             codes, values = codes[sorting], values[sorting]
-        groups = np.split(values, np.flatnonzero(np.diff(codes)) + 1)
+        groups = np.split(values, np.searchsorted(codes, np.arange(1, int(codes[-1]) + 1)))
     return _between([at_centiles(partly_ordered(group, centiles=True)) for group in groups])
 
 

@@ -36,8 +36,8 @@ class CostMatrix(msgspec.Struct, frozen=True):
     values: np.ndarray
 
 
-class Keys(msgspec.Struct, frozen=True):
-    """The keys of a relation's rows.
+class Keys:
+    """The keys of a relation's rows. Codes, and the rows that have a value, are kept: many metrics of a relation have them in common.
 
     Attributes:
         table: One row per row of the relation, in its order: ``part``, as a dictionary where the bench has none, and the grain columns.
@@ -45,15 +45,31 @@ class Keys(msgspec.Struct, frozen=True):
         rising: Whether rows are in that order, and no key is missing or there twice. What holds for all rows holds for any of them.
     """
 
-    table: pa.Table
-    order: tuple[str, ...]
-    rising: bool
+    def __init__(self, table: pa.Table, order: tuple[str, ...], *, rising: bool) -> None:
+        self.table, self.order, self.rising = table, order, rising
+        self._codes: dict[str, np.ndarray] = {}
+        self._last: tuple[pa.ChunkedArray, Keys] | None = None
 
     @property
     def shown(self) -> list[str]:
         """The columns by which rows differ, in the order that rows are to be sorted by."""
         parted = not pa.types.is_dictionary(self.table["part"].type)
         return ["part", *self.order] if parted else list(self.order)
+
+    def codes(self, column: str) -> np.ndarray:
+        """The place of each row's value of a column among all that occur, from 0 on; shape (rows,), int64, read-only."""
+        if column not in self._codes:
+            found = dense_ranks(ranks(self.table[column]))
+            found.flags.writeable = False
+            self._codes[column] = found
+        return self._codes[column]
+
+    def where(self, there: pa.ChunkedArray) -> "Keys":
+        """The keys of some rows: shape (rows,), bool. Those of the call before where it asked for the same."""
+        if self._last is None or not self._last[0].equals(there):
+            some = Keys(self.table.filter(there).combine_chunks(), self.order, rising=self.rising)
+            self._last = there, some
+        return self._last[1]
 
 
 class Samples(msgspec.Struct, frozen=True, dict=True):
@@ -70,6 +86,7 @@ class Samples(msgspec.Struct, frozen=True, dict=True):
         beside: What stands beside a key of whole numbers, by its column: that column, every value once and rising, and others.
         unit: What the values of the metric's unit of chance are.
         member: The column of the catalogue's members; empty where it has none.
+        known: The keys that rows were made from, in the order of rows.
     """
 
     metric: Metric
@@ -79,6 +96,7 @@ class Samples(msgspec.Struct, frozen=True, dict=True):
     beside: Mapping[str, pa.Table] = {}
     unit: KeyColumn = KeyColumn()
     member: str = ""
+    known: Keys | None = None
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{self.within(part).num_rows:,}{f' in {part!r}' if part else ''}" for part in self.parts)
@@ -111,7 +129,10 @@ class Samples(msgspec.Struct, frozen=True, dict=True):
 
     def codes(self, part: str, column: str) -> np.ndarray:
         """The place of each of the part's samples' value of a grain column among all that occur, from 0 on; shape (n,), int64."""
-        return dense_ranks(ranks(self.within(part)[column]))
+        rows = self.within(part)
+        if self.known is not None and rows.num_rows == self.table.num_rows:
+            return self.known.codes(column)
+        return dense_ranks(ranks(rows[column]))
 
     def chunks(self, part: str) -> Iterator[np.ndarray]:
         """The :meth:`values`, as :class:`slotmark.metrics.long_samples.LongSamples` has them."""
@@ -196,10 +217,10 @@ def keys_of(grain: Sequence[str], table: pa.Table, *, first: str = "") -> Keys:
     """
     order = tuple(sorted(grain, key=lambda column: first in grain and column != first))
     keys = Keys(table.combine_chunks(), order, rising=False)
-    if any(column.null_count for column in keys.table.columns):
-        return keys
-    falls, twins = neighbours([ranks(keys.table[key]) for key in keys.shown], table.num_rows)
-    return msgspec.structs.replace(keys, rising=not falls and not twins)
+    if not any(column.null_count for column in keys.table.columns):
+        falls, twins = neighbours([ranks(keys.table[key]) for key in keys.shown], table.num_rows)
+        keys.rising = not falls and not twins
+    return keys
 
 
 def samples_of(metric: Metric, keys: Keys, values: pa.ChunkedArray, run: str) -> Samples:
@@ -215,13 +236,14 @@ def samples_of(metric: Metric, keys: Keys, values: pa.ChunkedArray, run: str) ->
         RunError: Two samples have one key, a key is missing, or a value is no number.
     """
     order, shown = keys.order, keys.shown
-    table = keys.table.append_column("value", values.combine_chunks())
     if values.null_count:
-        table = table.filter(values.is_valid()).combine_chunks()
+        there = values.is_valid()
+        keys, values = keys.where(there), values.filter(there)
+    table = keys.table.append_column("value", values.combine_chunks())
     if not keys.rising:
         table = _in_order(metric, table, shown, run)
     refuse_no_number(metric, table, shown, run)
-    return Samples(metric, table, run, order)
+    return Samples(metric, table, run, order, known=keys if keys.rising else None)
 
 
 def _in_order(metric: Metric, table: pa.Table, shown: Sequence[str], run: str) -> pa.Table:

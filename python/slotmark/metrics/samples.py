@@ -86,7 +86,7 @@ class Samples(msgspec.Struct, frozen=True, dict=True):
         beside: What stands beside a key of whole numbers, by its column: that column, every value once and rising, and others.
         unit: What the values of the metric's unit of chance are.
         member: The column of the catalogue's members; empty where it has none.
-        known: The keys that rows were made from, in the order of rows.
+        known: The keys of all rows that were made. Of a table with some of them, as of one target's hosts, it tells nothing.
     """
 
     metric: Metric
@@ -130,7 +130,7 @@ class Samples(msgspec.Struct, frozen=True, dict=True):
     def codes(self, part: str, column: str) -> np.ndarray:
         """The place of each of the part's samples' value of a grain column among all that occur, from 0 on; shape (n,), int64."""
         rows = self.within(part)
-        if self.known is not None and rows.num_rows == self.table.num_rows:
+        if self.known is not None and rows.num_rows == self.known.table.num_rows:
             return self.known.codes(column)
         return dense_ranks(ranks(rows[column]))
 

@@ -78,6 +78,6 @@ def test_runs_and_comparisons_take_filters_and_show_themselves_in_notebooks(tmp_
     result = slotmark.compare(*paths, filters=["none"], seed=3)
     assert result.baseline.filters == []
     assert result.decision is not None
-    assert "<td>inconclusive</td>" in result._repr_html_()
+    assert "<td>undecided</td>" in result._repr_html_()
     with pytest.raises(TypeError, match="unexpected keyword argument 'seeds'"):
         slotmark.compare(*paths, seeds=3)  # pyright: ignore[reportCallIssue]

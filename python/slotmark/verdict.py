@@ -56,8 +56,8 @@ class Verdict(StrEnum):
         Colours("#1d4f7c", "#e5eff9"),
         Colours("#93c5f3", "#18304a"),
     )
-    INCONCLUSIVE = (
-        "inconclusive",
+    UNDECIDED = (
+        "undecided",
         "?",
         "neither",
         "yellow",
@@ -84,7 +84,7 @@ class Verdict(StrEnum):
 MOVED = (Verdict.BETTER, Verdict.WORSE)
 """Verdicts of a difference beyond its margin."""
 
-BY_CONCERN = (Verdict.WORSE, Verdict.BETTER, Verdict.INCONCLUSIVE, Verdict.EQUIVALENT)
+BY_CONCERN = (Verdict.WORSE, Verdict.BETTER, Verdict.UNDECIDED, Verdict.EQUIVALENT)
 """All verdicts as they are listed: what got better stands beside what got worse."""
 
 
@@ -101,4 +101,4 @@ class Conditional(StrEnum):
 
     COUNT = "count"
     HOLD = "hold"
-    INCONCLUSIVE = Verdict.INCONCLUSIVE.value
+    UNDECIDED = Verdict.UNDECIDED.value

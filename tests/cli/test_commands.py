@@ -90,7 +90,7 @@ def test_help_and_version(arguments: list[str], command: Command) -> None:
         ([900.0 + 2 * n for n in range(10)], ["--fail-on", "worse"], 1),
         ([900.0 + 2 * n for n in range(10)], [], 0),
         ([1000.0 + 2 * n for n in range(10)], ["--fail-on", "worse"], 0),
-        ([1000.0 + 150 * (-1) ** n for n in range(10)], ["--fail-on", "inconclusive"], 3),
+        ([1000.0 + 150 * (-1) ** n for n in range(10)], ["--fail-on", "undecided"], 3),
     ],
 )
 def test_the_gate_exits_by_the_verdict(

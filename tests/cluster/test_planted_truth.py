@@ -90,7 +90,7 @@ def test_five_percent_on_ledger_ticking_are_found(tmp_path: Path) -> None:
 
 def test_equal_clusters_get_no_verdict(tmp_path: Path) -> None:
     found = verdicts(compare([made_up(tmp_path, 3), made_up(tmp_path, 4)], policy=IN_THESE_RUNS))
-    assert set(found.values()) <= {"equivalent", "inconclusive"}
+    assert set(found.values()) <= {"equivalent", "undecided"}
 
 
 @pytest.mark.slow

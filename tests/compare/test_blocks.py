@@ -82,7 +82,7 @@ def test_blocks_are_split_by_what_they_hold(tmp_path: Path) -> None:
 
 def test_one_process_a_side_gets_no_verdict_and_is_told_so(tmp_path: Path) -> None:
     found = compared(made(tmp_path, 1.0, 1.5, processes=1))
-    assert {one.verdict for row in found.rows for one in row.differences if one} == {"inconclusive", None}
+    assert {one.verdict for row in found.rows for one in row.differences if one} == {"undecided", None}
     one = difference(found, "total_us")
     assert one.detail is not None
     assert (one.p, one.detail.detectable, one.detail.runs_needed) == (None, None, None)
@@ -142,7 +142,7 @@ def test_bands_hold_blocks_of_about_one_cost(tmp_path: Path) -> None:
 def test_one_block_gets_no_ratio_and_says_why(tmp_path: Path) -> None:
     found = compared(made(tmp_path, 1.0, 1.1, blocks=1))
     one = difference(found, "total_us")
-    assert (one.ratio, one.verdict) == (None, "inconclusive")
+    assert (one.ratio, one.verdict) == (None, "undecided")
     assert one.reason == "one block doesn't show how blocks vary; record at least two"
     assert "clusters" not in {warning.kind for warning in found.all_warnings}
 

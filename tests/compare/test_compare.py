@@ -157,7 +157,7 @@ class TestTooLittle:
         found = difference(comparison)
         assert found.ratio is not None
         assert found.ratio.estimate == pytest.approx(9)
-        assert (found.verdict, found.p, found.p_adjusted) == ("inconclusive", None, None)
+        assert (found.verdict, found.p, found.p_adjusted) == ("undecided", None, None)
         assert found.reason == "4 rounds can't separate a difference from noise; 5 are needed"
         assert comparison.tests == 0
         assert comparison.all_warnings[0] == few_rounds(4)
@@ -168,7 +168,7 @@ class TestTooLittle:
     def test_a_single_round_has_no_ratio(self, tmp_path: Path) -> None:
         runs = [write_run(tmp_path / name, name, {SEQUENTIAL: [1_000.0]}) for name in "ab"]
         found = difference(compare(runs))
-        assert (found.ratio, found.verdict) == (None, "inconclusive")
+        assert (found.ratio, found.verdict) == (None, "undecided")
         assert found.reason == "1 round can't separate a difference from noise; 5 are needed"
 
     def test_five_rounds_tell_a_plain_difference_among_forty_tests(self, tmp_path: Path) -> None:
@@ -198,13 +198,13 @@ class TestTooLittle:
         some, none = row(compare([a, b, c]), "switches_per_block").differences
         assert some is not None
         assert none is not None
-        assert (some.ratio, some.verdict) == (None, "inconclusive")
+        assert (some.ratio, some.verdict) == (None, "undecided")
         assert some.reason == "some samples are zero or below, so there is no ratio; the medians are 0 and 0.5"
         assert (none.ratio, none.verdict, none.reason) == (None, "equivalent", "all samples of both are 0")
 
     def test_zeros_in_too_few_rounds_can_not_tell(self, tmp_path: Path) -> None:
         runs = [write_run(tmp_path / name, name, {SEQUENTIAL: [1.0, 1.0]}, switches_per_block=0) for name in "ab"]
-        assert difference(compare(runs), "switches_per_block").verdict == "inconclusive"
+        assert difference(compare(runs), "switches_per_block").verdict == "undecided"
 
     def test_counts_that_never_vary_are_judged(self, tmp_path: Path) -> None:
         a = write_run(tmp_path / "a", "a", {SEQUENTIAL: rates(3_000)}, switches_per_block=1)

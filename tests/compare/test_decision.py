@@ -78,7 +78,7 @@ def answer(
 
 
 def over_rounds(
-    low: float, high: float, verdict: Verdict = Verdict.INCONCLUSIVE, counts: tuple[int, int] = (3, 3), **more: Any
+    low: float, high: float, verdict: Verdict = Verdict.UNDECIDED, counts: tuple[int, int] = (3, 3), **more: Any
 ) -> Difference:
     """A difference over rounds in turns, with a margin of 2 % and the interval that decides."""
     ratio = Interval((low * high) ** 0.5, low, high)
@@ -140,7 +140,7 @@ def test_what_is_accepted_up_to_a_size_ships_no_larger_one(
     [
         (Verdict.BETTER, "ship"),
         (Verdict.EQUIVALENT, "ship"),
-        (Verdict.INCONCLUSIVE, "run again"),
+        (Verdict.UNDECIDED, "run again"),
         (Verdict.WORSE, "hold"),
     ],
 )
@@ -209,7 +209,7 @@ def test_a_warning_stops_whatever_it_is_about(warned: str) -> None:
         ((1.02, 1.03, 1.04), None, True, Verdict.WORSE, True),
         # The least difference that matters is 5 % of this baseline.
         ((1.02, 1.03, 1.04), 0.05, True, Verdict.EQUIVALENT, True),
-        ((1.02, 1.03, 1.06), 0.05, True, Verdict.INCONCLUSIVE, False),
+        ((1.02, 1.03, 1.06), 0.05, True, Verdict.UNDECIDED, False),
     ],
 )
 def test_the_margin_in_force_judges_and_what_has_no_verdict_is_not_conditional(

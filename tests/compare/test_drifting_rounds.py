@@ -110,7 +110,7 @@ def test_two_speeds_by_chance_keep_theirs_from_20_rounds_on_and_shared_ones_alwa
 def test_a_client_that_sticks_to_two_speeds_gets_no_verdict_and_the_row_says_why(tmp_path: Path) -> None:
     steady = np.random.default_rng(1).normal(0, 0.003, (2, 20))
     slow = np.where(np.arange(20) < 9, 0.15, 0.0)
-    for name, more, expected in (("sticks", slow, "inconclusive"), ("steady", 0.1, "worse")):
+    for name, more, expected in (("sticks", slow, "undecided"), ("steady", 0.1, "worse")):
         ours = write_run(tmp_path / name / "a", "a", {SETTING: (3_000 * np.exp(steady[0])).tolist()})
         theirs = write_run(tmp_path / name / "b", "b", {SETTING: (3_000 * np.exp(steady[1] - more)).tolist()})
         (found,) = next(row for row in compare(ours, theirs).rows if row.metric.id == "blocks_per_s").differences

@@ -132,7 +132,7 @@ def test_a_new_estimator_is_one_file_from_samples_to_the_report(said: str) -> No
 
 def test_what_others_ask_of_it_is_read_off_its_file(said: str) -> None:
     assert "ANSWER hold from firings in one oven" in said
-    assert 'conditional = "inconclusive"' in said, "policies are written for means of runs"
+    assert 'conditional = "undecided"' in said, "policies are written for means of runs"
     assert "assume_spread" in said
 
 

@@ -73,7 +73,7 @@ def test_a_worse_build_among_runs_of_another_does_not_ship(tmp_path: Path) -> No
     [
         ((0.2, 0.202, 0.199), Verdict.WORSE, "+200 ms [+198 ms to +203 ms], beyond the margin of 1 ms; adjusted p"),
         ((0.0001, 0.0002, 0.0001), Verdict.EQUIVALENT, "lies within the margin of 1 ms"),
-        ((0.0005, 0.0, 0.002), Verdict.INCONCLUSIVE, "reaches beyond the margin of 1 ms upwards"),
+        ((0.0005, 0.0, 0.002), Verdict.UNDECIDED, "reaches beyond the margin of 1 ms upwards"),
         ((0.0, 0.0, 0.0), Verdict.EQUIVALENT, "all samples of both are 0"),
     ],
 )
@@ -86,7 +86,7 @@ def test_from_a_baseline_of_0_the_least_difference_is_the_margin(
     assert (one.verdict, one.ratio) == (verdict, None)
     assert says in one.reason
     assert found.decision is not None
-    expected = {Verdict.WORSE: "hold", Verdict.EQUIVALENT: "ship", Verdict.INCONCLUSIVE: "run again"}[verdict]
+    expected = {Verdict.WORSE: "hold", Verdict.EQUIVALENT: "ship", Verdict.UNDECIDED: "run again"}[verdict]
     assert found.decision.answer == expected, found.decision.line
     text = markdown(comparison_document(found))
     if verdict == Verdict.WORSE:

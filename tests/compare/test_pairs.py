@@ -136,7 +136,7 @@ def test_too_few_blocks_get_no_verdict(count: int, tmp_path: Path) -> None:
     others = {(slot + 1, hash_, number): latency for (slot, hash_, number), latency in theirs.items()}
     compared = compare(run(tmp_path, "ours", ours), run(tmp_path, "theirs", {**shared, **others}))
     found = difference(compared)
-    assert found.verdict == "inconclusive"
+    assert found.verdict == "undecided"
     assert "10 are needed" in found.reason
     assert any(one.kind == "few_blocks_at_tip" for side in compared.sides for one in side.warnings)
 

@@ -136,7 +136,7 @@ def test_a_gate_may_have_a_margin_of_zero() -> None:
 
 def test_verdicts_on_these_runs_are_asked_for_where_they_may_hold_or_count() -> None:
     asked = {one: Policy(conditional=one).asks_of_these_runs for one in (None, *Conditional)}
-    assert asked == {None: False, Conditional.COUNT: True, Conditional.HOLD: True, Conditional.INCONCLUSIVE: False}
+    assert asked == {None: False, Conditional.COUNT: True, Conditional.HOLD: True, Conditional.UNDECIDED: False}
 
 
 def test_without_a_decisive_metric_nothing_is_decided(run: Callable[..., Run]) -> None:
@@ -205,7 +205,7 @@ def test_two_sessions_hold_but_do_not_ship(run: Callable[..., Run]) -> None:
     )
     assert line(compare([base, slow])).startswith("HOLD")
     assert line(compare([base, apart], policy=Policy(conditional=Conditional.COUNT))).startswith("SHIP")
-    assert line(compare([base, slow], policy=Policy(conditional=Conditional.INCONCLUSIVE))).startswith("RUN AGAIN")
+    assert line(compare([base, slow], policy=Policy(conditional=Conditional.UNDECIDED))).startswith("RUN AGAIN")
 
 
 def test_a_part_that_the_candidate_lacks_does_not_ship(tmp_path: Path) -> None:
@@ -494,10 +494,10 @@ def test_all_tested_metrics_are_those_that_were_compared(run: Callable[..., Run]
         run("base"),
         write_run(tmp_path / "other", "client", {"raw, sequential": [500.0, 505.0, 495.0, 501.0]}),
     )
-    for fail_on in ("worse", "inconclusive"):
+    for fail_on in ("worse", "undecided"):
         nothing = slotmark("compare", base.path, other.path, "--fail-on", fail_on)
         assert (nothing.returncode, nothing.stdout.splitlines()[-1][:11]) == (3, "NO DECISION"), "nothing was compared"
-    both = slotmark("compare", base.path, run("same").path, other.path, "--fail-on", "inconclusive")
+    both = slotmark("compare", base.path, run("same").path, other.path, "--fail-on", "undecided")
     assert both.returncode == 3, both.stderr
     assert both.stdout.splitlines()[-1].startswith("RUN AGAIN other: no verdict on Blocks per second, ")
     few = {metric.id: None for metric in catalogue("chainsync").metrics if metric.id in ("blocks_per_s", "floor_share")}

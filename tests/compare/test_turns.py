@@ -73,7 +73,7 @@ def test_sides_that_did_not_take_turns_get_none_and_the_line_says_what_to_do(
     ]
     found = compare(runs, repetitions=300)
     one = typical(found)
-    assert one.verdict == "inconclusive"
+    assert one.verdict == "undecided"
     assert one.p_adjusted is None
     assert one.reason.startswith("no verdict possible: processes of the two did not take turns, by the order")
     assert one.ratio is not None
@@ -104,7 +104,7 @@ def test_without_a_session_in_common_there_is_no_verdict_and_with_one_its_word_i
     assert typical(compare(unknown, repetitions=300)).verdict == "worse"
     elsewhere = recorded(tmp_path / "c", ROUNDS[1], ratio=1.5, by="nothing", session="tuesday")
     found = typical(compare([unknown[0], elsewhere], repetitions=300))
-    assert found.verdict == "inconclusive"
+    assert found.verdict == "undecided"
     assert "nothing shows that processes of the two took turns" in found.reason
 
 
@@ -128,4 +128,4 @@ def test_a_machine_that_drifts_is_told_as_a_difference_where_the_order_is_not_lo
                 runs.append(writer.finish(msgspec.structs.replace(plain.manifest, tables={})))
     ordered, silent = [compare([runs[place], runs[2 + place]], repetitions=300) for place in (0, 1)]
     assert typical(silent).verdict == "worse"
-    assert typical(ordered).verdict == "inconclusive"
+    assert typical(ordered).verdict == "undecided"

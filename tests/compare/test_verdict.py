@@ -35,31 +35,31 @@ def verdict(
         (
             (0.97, 1.02, 1.08),
             1.0,
-            "inconclusive",
+            "undecided",
             "the interval, -3.0 to +8.0 %, includes a difference of zero but reaches beyond the margin of 2 % on both sides",
         ),
         (
             (0.99, 1.02, 1.05),
             1.0,
-            "inconclusive",
+            "undecided",
             "the interval, -1.0 to +5.0 %, includes a difference of zero but reaches beyond the margin of 2 % upwards",
         ),
         (
             (0.95, 0.98, 1.01),
             1.0,
-            "inconclusive",
+            "undecided",
             "the interval, -5.0 to +1.0 %, includes a difference of zero but reaches beyond the margin of 2 % downwards",
         ),
         (
             (1.01, 1.05, 1.09),
             0.12,
-            "inconclusive",
+            "undecided",
             "the interval, +1.0 to +9.0 %, excludes a difference of zero, but among 20 tests that happens by chance: adjusted p 0.12",
         ),
         (
             (1.005, 1.015, 1.025),
             0.004,
-            "inconclusive",
+            "undecided",
             "there is a difference, +1.5 %, but its interval, +0.50 to +2.5 %, leaves open whether it exceeds the margin of 2 %",
         ),
     ],
@@ -74,11 +74,11 @@ def test_the_worked_table(interval: tuple[float, float, float], p: float, expect
     [
         # A share of 25 % is from 1 / 1.25 = 0.8 of the baseline to 1.25 of it; a quarter of it in the metric's unit from 0.75 on.
         (0.81, 1.24, "", "equivalent"),
-        (0.79, 1.24, "", "inconclusive"),
+        (0.79, 1.24, "", "undecided"),
         (0.79, 1.24, "5 ms", "equivalent"),
-        (0.74, 1.24, "5 ms", "inconclusive"),
-        (0.81, 1.26, "", "inconclusive"),
-        (0.81, 1.26, "5 ms", "inconclusive"),
+        (0.74, 1.24, "5 ms", "undecided"),
+        (0.81, 1.26, "", "undecided"),
+        (0.81, 1.26, "5 ms", "undecided"),
     ],
 )
 def test_a_share_is_as_large_both_ways_as_a_ratio_and_an_amount_as_a_difference(
@@ -105,7 +105,7 @@ def test_a_share_is_as_large_both_ways_as_a_ratio_and_an_amount_as_a_difference(
         ),
         # The interval that decides is the wider one.
         (
-            *((-0.03, 0.02, 0.07), (-0.05, 0.11), 0.5, "lower", "inconclusive"),
+            *((-0.03, 0.02, 0.07), (-0.05, 0.11), 0.5, "lower", "undecided"),
             "the interval, -0.05 pp to +0.11 pp at 98 %, includes a difference of zero but reaches beyond the margin of 0.1 pp upwards",
         ),
         (
@@ -121,11 +121,11 @@ def test_a_share_is_as_large_both_ways_as_a_ratio_and_an_amount_as_a_difference(
             *("better", "-0.5 pp [-0.8 pp to -0.2 pp], beyond the margin of 0.1 pp; adjusted p 0.049"),
         ),
         (
-            *((0.2, 0.5, 0.8), (0.1, 0.9), 0.051, "lower", "inconclusive"),
+            *((0.2, 0.5, 0.8), (0.1, 0.9), 0.051, "lower", "undecided"),
             "the interval, +0.2 pp to +0.8 pp, excludes a difference of zero, but among 20 tests that happens by chance: adjusted p 0.051",
         ),
         (
-            *((0.02, 0.08, 0.14), (0.01, 0.15), 0.01, "lower", "inconclusive"),
+            *((0.02, 0.08, 0.14), (0.01, 0.15), 0.01, "lower", "undecided"),
             "there is a difference, +0.08 pp, but its interval, +0.02 pp to +0.14 pp, leaves open whether it exceeds the margin of 0.1 pp",
         ),
     ],
@@ -224,7 +224,7 @@ def test_shares_are_written_in_full() -> None:
         (Verdict.WORSE, (0.99, 1.2), False),
         (Verdict.EQUIVALENT, (0.99, 1.01), True),
         (Verdict.EQUIVALENT, (0.97, 1.01), False),
-        (Verdict.INCONCLUSIVE, (0.5, 2.0), True),
+        (Verdict.UNDECIDED, (0.5, 2.0), True),
     ],
 )
 def test_a_verdict_on_single_runs_stands_up_to_the_widest_drift_or_is_none(
@@ -234,4 +234,4 @@ def test_a_verdict_on_single_runs_stands_up_to_the_widest_drift_or_is_none(
         Judgement(found, "so"), Interval(1.0, *widest), within=limits(0.02, absolute=False), over="blocks"
     )
     assert (made == Judgement(found, "so")) == stands
-    assert made.verdict == (found if stands else Verdict.INCONCLUSIVE)
+    assert made.verdict == (found if stands else Verdict.UNDECIDED)

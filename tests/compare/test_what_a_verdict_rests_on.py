@@ -61,7 +61,7 @@ def difference(comparison: Comparison, metric: str) -> Difference:
 
 
 def firm(comparison: Comparison) -> list[Difference]:
-    return [one for one in judged(comparison) if one.verdict != "inconclusive"]
+    return [one for one in judged(comparison) if one.verdict != "undecided"]
 
 
 def judged(comparison: Comparison) -> list[Difference]:
@@ -94,8 +94,8 @@ def test_single_runs_whose_noise_may_hide_a_drift_get_verdicts_only_where_these_
     found = compare([clusters[0], clusters[3]], policy=msgspec.structs.replace(NONE_DECIDES, conditional=asked))
     ticked = difference(found, "forge_ticked")
     assert ticked.ratio == difference(once, "forge_ticked").ratio
-    if asked == Conditional.INCONCLUSIVE:
-        assert ticked.verdict == "inconclusive"
+    if asked == Conditional.UNDECIDED:
+        assert ticked.verdict == "undecided"
         assert "may hide a drift" in ticked.reason
         assert "Within these runs alone it is worse: +" in ticked.reason
         assert difference(found, "heap_mib").verdict == difference(once, "heap_mib").verdict == "equivalent"
@@ -130,8 +130,8 @@ def test_a_gate_counts_conditional_verdicts_unless_told_otherwise(clusters: Sequ
         return slotmark("compare", clusters[0].path, clusters[3].path, "--gate", gate, *more).returncode
 
     assert ended() == 1
-    assert ended("--conditional", "inconclusive") == 3
-    assert ended("--conditional", "inconclusive", "--fail-on", "worse") == 0
+    assert ended("--conditional", "undecided") == 3
+    assert ended("--conditional", "undecided", "--fail-on", "worse") == 0
 
 
 def test_levels_are_compared_over_hosts_and_the_row_says_so(once: Comparison) -> None:
@@ -199,7 +199,7 @@ def ledger(folder: Path, processes: int) -> Comparison:
 @pytest.mark.parametrize(("processes", "kind"), [(1, "one_process"), (2, "two_processes")])
 def test_processes_below_three_give_no_verdict(tmp_path: Path, processes: int, kind: str) -> None:
     found = ledger(tmp_path, processes)
-    assert {one.verdict for one in judged(found)} == {"inconclusive"}
+    assert {one.verdict for one in judged(found)} == {"undecided"}
     assert found.tests == 0
     assert kind in {warning.kind for warning in found.all_warnings}
 
@@ -245,7 +245,7 @@ def test_the_reason_of_every_verdict_is_in_every_form(tmp_path: Path) -> None:
     found = compare([session(tmp_path, "a", rates[0]), session(tmp_path, "b", rates[1])])
     one = next(row for row in found.rows if row.metric.id == "blocks_per_s").differences[0]
     assert one is not None
-    assert one.verdict == "inconclusive"
+    assert one.verdict == "undecided"
     document = comparison_document(found)
     console = Console(width=250, record=True, color_system=None, file=io.StringIO())
     print_document(document, console)
@@ -260,16 +260,16 @@ def test_what_differs_but_not_among_many_tests_is_not_called_nothing(clusters: S
         row.metric.name
         for row in found.rows
         for one in row.differences
-        if one and one.verdict == "inconclusive" and one.excludes_none and one.p_adjusted and one.p_adjusted >= 0.05
+        if one and one.verdict == "undecided" and one.excludes_none and one.p_adjusted and one.p_adjusted >= 0.05
     ]
     none = [
         row.metric.name
         for row in found.rows
         for one in row.differences
-        if one and one.verdict == "inconclusive" and one.p_adjusted and not one.excludes_none
+        if one and one.verdict == "undecided" and one.p_adjusted and not one.excludes_none
     ]
     assert none, "seeds differ in chance only"
-    said = [line for line in text.splitlines() if "inconclusive, no difference seen" in line]
+    said = [line for line in text.splitlines() if "undecided, no difference seen" in line]
     assert len(said) == 1
     assert not any(f" {name.lower()}" in said[0].lower().split(": ", 2)[2].split(", ") for name in alone)
     if alone:

@@ -92,7 +92,7 @@ def test_two_runs_of_one_build_differ_by_less_than_the_reach_of_a_pair_in_most_c
         (0.010, [-0.03], 0.005, [Verdict.BETTER]),
         # An error of 1.5 %: +3.15 % has p = 0.036, and 0.072 as one of two.
         (0.010, [0.0315], 0.015, [Verdict.WORSE]),
-        (0.010, [0.0315, 0.0315], 0.015, [Verdict.INCONCLUSIVE] * 2),
+        (0.010, [0.0315, 0.0315], 0.015, [Verdict.UNDECIDED] * 2),
     ],
 )
 def test_margins_and_adjusted_p_values_by_hand(

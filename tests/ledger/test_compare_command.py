@@ -99,7 +99,7 @@ def test_one_process_a_build_gets_no_verdict(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 2)):
         file = written(tmp_path, f"{name}.csv", tab_separated(points(60, seed=seed)))
         assert slotmark("ledger", "import", file, "-o", tmp_path / name).returncode == 0
-    done = slotmark("compare", tmp_path / "a", tmp_path / "b", "--fail-on", "inconclusive")
+    done = slotmark("compare", tmp_path / "a", tmp_path / "b", "--fail-on", "undecided")
     assert done.returncode == 3, done.stderr
     said = " ".join(done.stdout.split())
     assert "one process on a side is too few for a verdict on the build" in said
@@ -222,7 +222,7 @@ def test_a_gate_looks_at_its_metrics_alone(runs: Path, tmp_path: Path) -> None:
     assert (row["metric"]["margin"], row["differences"][0]["verdict"]) == (0.01, "worse")
     ratio = row["differences"][0]["ratio"]
     at_the_edge = (ratio["estimate"] + ratio["high"]) / 2 - 1
-    assert ended(f"mut_us = {at_the_edge}", "--fail-on", "inconclusive").returncode == 3
+    assert ended(f"mut_us = {at_the_edge}", "--fail-on", "undecided").returncode == 3
     assert ended('gc_us = "1%"').returncode == 0, "GC is as it was, whatever total time is"
     assert ended('total_us = "1%"', sides=(slow, base)).returncode == 0, "the other way round it's better"
 
@@ -274,7 +274,7 @@ def test_parts_of_the_blocks_make_no_gate_fail(tmp_path: Path) -> None:
     assert rows["with a major GC", "typical block"]["ratio"]["low"] > 1.9
     assert rows["with a major GC", "typical block"]["verdict"] is None
     assert rows["", "typical block"]["verdict"] == "equivalent"
-    assert rows["", "all blocks together"]["verdict"] in ("worse", "inconclusive")
+    assert rows["", "all blocks together"]["verdict"] in ("worse", "undecided")
     assert done.returncode == (1 if rows["", "all blocks together"]["verdict"] == "worse" else 0)
 
 

@@ -143,7 +143,7 @@ def test_the_written_report_names_the_method_and_holds_its_numbers(tmp_path: Pat
         reports[method] = json.loads((tmp_path / method / "report.json").read_text(encoding="utf-8"))
     assert "Key deltas" in done.stdout
     found = reports["published"]
-    assert (found["schema"], found["method"]) == (2, "chainsync-benchmark-2026")
+    assert (found["schema"], found["method"]) == (3, "chainsync-benchmark-2026")
     assert [(side["names"], side["manifests"][0]["target"]["name"]) for side in found["sides"]] == [
         (["a"], "a"),
         (["b"], "b"),

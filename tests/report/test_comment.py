@@ -49,7 +49,7 @@ def test_it_begins_with_the_decision_and_has_changes_both_ways(runs: Path) -> No
     shown = done.stdout
     assert "- ▼ 2 worse: blocks per second, decode, 100 in flight (-33.3 %), blocks" in shown
     assert "- ▲ 2 better: peak memory, decode, 100 in flight (-16.7 %), peak" in shown
-    assert "- ? 0 inconclusive: none" in shown
+    assert "- ? 0 undecided: none" in shown
     # Base, commit, day, runs, machine, how the base was chosen, and its age.
     assert "- base: client, version 1.0.0, commit 0123456789ab, 2026-11-21, 1 run; Test CPU" in shown
     assert "2 cores, 8 GiB, Linux 6\n" in shown

@@ -244,7 +244,7 @@ def test_the_page_shows_it_at_both_widths_light_and_dark(comparison: Comparison,
                     assert ink != ground
                     assert (
                         sign.inner_text()
-                        == {"worse": "▼", "equivalent": "=", "inconclusive": "?", "better": "▲"}[expected.verdict]
+                        == {"worse": "▼", "equivalent": "=", "undecided": "?", "better": "▲"}[expected.verdict]
                     )
                 if width == 1300:
                     for sentence in sentences:

@@ -315,13 +315,11 @@ def test_hashes_are_broken_in_narrow_columns_and_whole_when_copied(tmp_path: Pat
     assert (pictures(content, tmp_path)[-1][:, -20:] == 255).all()
 
 
-def test_why_a_verdict_is_inconclusive_stands_below_the_table() -> None:
-    cells = [
-        [Cell(name), Cell("? inconclusive", Verdict.INCONCLUSIVE, why)] for name, why in zip("xyz", "ppq", strict=True)
-    ]
+def test_why_a_verdict_is_undecided_stands_below_the_table() -> None:
+    cells = [[Cell(name), Cell("? undecided", Verdict.UNDECIDED, why)] for name, why in zip("xyz", "ppq", strict=True)]
     text = words(pdf(document(Table("t", [Column("", "left"), Column("verdict", "left")], cells))))
-    assert text.count("inconclusive a") == 2
-    assert text.count("inconclusive b") == 1
+    assert text.count("undecided a") == 2
+    assert text.count("undecided b") == 1
     assert "a p. b q." in text
 
 

@@ -91,7 +91,7 @@ def test_json_holds_everything_and_is_the_same_twice(comparison: Comparison, tmp
     again = [path.read_bytes() for path in write_report(comparison_document(comparison), comparison, tmp_path)]
     assert first == again
     written = json.loads((tmp_path / "report.json").read_text())
-    assert written["schema"] == 2
+    assert written["schema"] == 3
     assert [side["name"] for side in written["candidates"]] == [NASTY, "same"]
     row = written["rows"][0]
     assert row["metric"]["id"] == "blocks_per_s"

@@ -46,7 +46,7 @@ class FailOn(StrEnum):
     """The verdicts that make the command fail."""
 
     worse = Verdict.WORSE.value
-    inconclusive = Verdict.INCONCLUSIVE.value
+    undecided = Verdict.UNDECIDED.value
 
 
 class Deciding(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class Deciding(msgspec.Struct, frozen=True, kw_only=True):
     fail_on: Annotated[
         FailOn | None,
         Option(
-            f"{Verdict.WORSE}: exit 1 when a metric is {Verdict.WORSE}. {Verdict.INCONCLUSIVE}: also exit 3 when one has no verdict."
+            f"{Verdict.WORSE}: exit 1 when a metric is {Verdict.WORSE}. {Verdict.UNDECIDED}: also exit 3 when one has no verdict."
         ),
     ] = None
     conditional: Annotated[
@@ -196,7 +196,7 @@ def exit_code(comparison: "Comparison", asked: Deciding) -> int:
     answer = comparison.decision.answer if comparison.decision else "run again"
     holds, fail_on = asked.gates, asked.fail_on
     seen = all(_metrics_seen(comparison, place) for place in range(len(comparison.candidates)))
-    unclear = fail_on is FailOn.inconclusive or (holds and (fail_on is None or not seen))
+    unclear = fail_on is FailOn.undecided or (holds and (fail_on is None or not seen))
     fails = {"hold": holds, "run again": unclear}
     return EXIT_CODES[answer] if fails.get(answer) else 0
 

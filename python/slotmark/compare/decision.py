@@ -177,8 +177,8 @@ def _of_row(
     margin = max(difference.margin, accepted.up_to or 0.0) if accepted else difference.margin
     conditional = _conditional(difference)
     single = _is_of_single_runs(row, difference)
-    may = policy.conditional or (Conditional.INCONCLUSIVE if single else Conditional.HOLD)
-    counts = not conditional or may != Conditional.INCONCLUSIVE
+    may = policy.conditional or (Conditional.UNDECIDED if single else Conditional.HOLD)
+    counts = not conditional or may != Conditional.UNDECIDED
     if is_worse(row.metric, difference, margin) and counts:
         reason = by_how_much(row.metric, difference, margin)
         return _cause(row.metric, row.part, row.quantity, name, "hold", reason)

@@ -319,7 +319,7 @@ def _measured(metric: Metric, result: Swapped | None, rounds: int) -> Measured:
     shown = "" if metric.tested else "not tested"
     if result is None:
         why = "chance can't be estimated from so few places and rounds"
-        return Measured(ratio=None, paired=True, shown=shown, settled=Judgement(Verdict.INCONCLUSIVE, why))
+        return Measured(ratio=None, paired=True, shown=shown, settled=Judgement(Verdict.UNDECIDED, why))
     return measured_of_means(
         metric,
         result.base,

@@ -84,7 +84,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def asks_of_these_runs(self) -> bool:
         """Returns whether verdicts that hold for these runs only are asked for, by gates, or by options that let such verdicts hold or count."""
-        return self.conditional not in (None, Conditional.INCONCLUSIVE)
+        return self.conditional not in (None, Conditional.UNDECIDED)
 
     def applied(self, metrics: Sequence[Metric]) -> list[Metric]:
         """The metrics with the policy's ranks, margins and directions."""
@@ -243,7 +243,7 @@ def policy_text(bench: str) -> str:
         "# rank: decisive, important or informative. margin: a larger change matters. better: higher or lower.",
         f'bench = "{bench}"',
         "",
-        f"# Verdicts that are valid for these runs only (too few runs on a side) may hold a release, but not ship it; count: both; {Verdict.INCONCLUSIVE}: neither.",
+        f"# Verdicts that are valid for these runs only (too few runs on a side) may hold a release, but not ship it; count: both; {Verdict.UNDECIDED}: neither.",
         *_conditional(bench),
         *_assumption(bench),
         "",
@@ -273,8 +273,8 @@ def _conditional(bench: str) -> list[str]:
     if not _by_means_of_runs(bench):
         return [f'conditional = "{Conditional.HOLD}"']
     return [
-        f"# Without this line those of single runs are {Conditional.INCONCLUSIVE}, and those of two rounds {Conditional.HOLD}.",
-        f'# conditional = "{Conditional.INCONCLUSIVE}"',
+        f"# Without this line those of single runs are {Conditional.UNDECIDED}, and those of two rounds {Conditional.HOLD}.",
+        f'# conditional = "{Conditional.UNDECIDED}"',
     ]
 
 

@@ -25,7 +25,7 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 def withstanding(found: Judgement, widest: Interval, *, within: tuple[float, float], over: str) -> Judgement:
-    """The judgement on single runs if it stands up to the widest drift of their level that noise may hide; else an inconclusive one.
+    """The judgement on single runs if it stands up to the widest drift of their level that noise may hide; else an undecided one.
 
     Better and worse do where no difference is outside the interval with that drift, equivalent where all of it lies within the margin.
 
@@ -37,10 +37,10 @@ def withstanding(found: Judgement, widest: Interval, *, within: tuple[float, flo
     """
     inside = within[0] <= widest.low and widest.high <= within[1]
     stands = inside if found.verdict == Verdict.EQUIVALENT else not widest.low <= 1 <= widest.high
-    if found.verdict == Verdict.INCONCLUSIVE or stands:
+    if found.verdict == Verdict.UNDECIDED or stands:
         return found
     return Judgement(
-        Verdict.INCONCLUSIVE,
+        Verdict.UNDECIDED,
         f"no verdict possible: the noise of {over} may hide a drift of the level, and with it the interval is {span(widest)}; several runs per side are needed "
         f"to know. Within these runs alone it is {found.verdict}: {found.reason}",
     )
@@ -61,7 +61,7 @@ def judge(
 
     - better, worse: the adjusted p-value is below 1 - confidence, the interval excludes 1, the estimate is beyond the margin;
     - equivalent: the whole interval is within the margin;
-    - inconclusive: all else.
+    - undecided: all else.
 
     Args:
         ratio: Candidate over baseline.
@@ -174,15 +174,15 @@ def _judged(
         above, below = inside.high > ceiling, inside.low < floor
         where = "on both sides" if above and below else "upwards" if above else "downwards"
         return Judgement(
-            Verdict.INCONCLUSIVE,
+            Verdict.UNDECIDED,
             f"the interval, {words.inside}, includes a difference of zero but reaches beyond {words.limit} {where}",
         )
     if not shown:
         return Judgement(
-            Verdict.INCONCLUSIVE,
+            Verdict.UNDECIDED,
             f"the interval, {words.ends}, excludes a difference of zero, but among {words.tests} tests that happens by chance: adjusted p {words.p}",
         )
     return Judgement(
-        Verdict.INCONCLUSIVE,
+        Verdict.UNDECIDED,
         f"there is a difference, {words.change}, but its interval, {words.ends}, leaves open whether it exceeds {words.limit}",
     )

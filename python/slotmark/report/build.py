@@ -71,7 +71,7 @@ BY_ROUND = "by round"
 NEUTRAL = "NEUTRAL"
 """Begins the title of a comment that decides nothing."""
 
-LIKE: dict[Answer, Verdict] = {"ship": Verdict.BETTER, "hold": Verdict.WORSE, "run again": Verdict.INCONCLUSIVE}
+LIKE: dict[Answer, Verdict] = {"ship": Verdict.BETTER, "hold": Verdict.WORSE, "run again": Verdict.UNDECIDED}
 """The verdict that a decision looks like."""
 
 
@@ -151,7 +151,7 @@ def comment_document(comparison: Comparison, note: str = "", unlike: Sequence[st
     if not unlike:
         return msgspec.structs.replace(whole, short=short)
     title = f"{NEUTRAL} {listed([side.name for side in comparison.candidates])}: not measured on the machine of {comparison.baseline.name}"
-    return msgspec.structs.replace(whole, title=title, verdict=Verdict.INCONCLUSIVE, short=short)
+    return msgspec.structs.replace(whole, title=title, verdict=Verdict.UNDECIDED, short=short)
 
 
 def release_document(released: Released) -> Document:

@@ -275,8 +275,8 @@ def _works(found: Gathered, changes: Sequence[tuple[Page, FoundChange]]) -> list
 
 def _counted(changes: Iterable[FoundChange]) -> list[tuple[Verdict, int, str]]:
     """Counts of changes that are worse, better, and not sure, with the word for each, after the verdict whose looks it has."""
-    counts = Counter(one.verdict if one.state == "sure" else Verdict.INCONCLUSIVE for one in changes)
-    words = {Verdict.INCONCLUSIVE: "not sure"}
+    counts = Counter(one.verdict if one.state == "sure" else Verdict.UNDECIDED for one in changes)
+    words = {Verdict.UNDECIDED: "not sure"}
     return [(one, counts[one], words.get(one, one)) for one in BY_CONCERN if counts[one]]
 
 

@@ -211,7 +211,7 @@ def _measured(
             bounds=found.bounds,
             paired=True,
             shown=too_few if shown else "",
-            settled=None if shown else Judgement(Verdict.INCONCLUSIVE, too_few),
+            settled=None if shown else Judgement(Verdict.UNDECIDED, too_few),
             basis=basis,
             detail=detail,
         )
@@ -262,7 +262,7 @@ def _without_ratio(blocks: int, shown: str, reason: str) -> Measured:
         rank_biserial=None,
         faster=None,
     )
-    settled = None if shown else Judgement(Verdict.INCONCLUSIVE, reason)
+    settled = None if shown else Judgement(Verdict.UNDECIDED, reason)
     return Measured(ratio=None, paired=True, shown=shown and reason, settled=settled, detail=detail)
 
 

@@ -169,7 +169,7 @@ def measured_of_means(
             p=p,
             paired=paired,
             shown=shown,
-            settled=settled or (None if metric.least else Judgement(Verdict.INCONCLUSIVE, no_share)),
+            settled=settled or (None if metric.least else Judgement(Verdict.UNDECIDED, no_share)),
             margin_absolute=metric.least or None,
             conditional=conditional,
             basis=basis,

@@ -384,11 +384,11 @@ def _of_pairs(
         return None
     found = mean_difference(ours.runs, theirs.runs, confidence=task.how.confidence)
     if found is None:
-        settled = Judgement(Verdict.INCONCLUSIVE, f"one {ours.unit} doesn't show how much values vary")
+        settled = Judgement(Verdict.UNDECIDED, f"one {ours.unit} doesn't show how much values vary")
         shown = "" if metric.tested else "not tested"
         return Measured(ratio=None, paired=False, shown=shown, settled=settled, conditional=True)
     basis = _basis(found, ours, theirs)
-    settled = _inconclusive(ours.unit, found, basis, [*ours.runs, *theirs.runs])
+    settled = _undecided(ours.unit, found, basis, [*ours.runs, *theirs.runs])
     return _of_difference(metric, found, found.mean_of(ours.runs), smallest, basis, settled, conditional=True)
 
 
@@ -424,7 +424,7 @@ def _too_few_rounds(metric: Metric, count: int) -> Measured:
         ratio=None,
         paired=True,
         shown="" if metric.tested else "not tested",
-        settled=Judgement(Verdict.INCONCLUSIVE, few),
+        settled=Judgement(Verdict.UNDECIDED, few),
         basis=Basis("paired rounds", (count, count), (float(count), float(count))),
     )
 
@@ -471,29 +471,29 @@ def _basis(found: MeanDifference, ours: SideUnits, theirs: SideUnits) -> Basis:
     return Basis(f"{matched}{ours.unit}s", (next(counts), next(counts)), found.effective)
 
 
-def _inconclusive(unit: str, found: MeanDifference, basis: Basis, runs: Sequence[Units]) -> Judgement | None:
+def _undecided(unit: str, found: MeanDifference, basis: Basis, runs: Sequence[Units]) -> Judgement | None:
     """No verdict where units are so alike that a mean may lie anywhere, or few skewed ones are compared with many; None otherwise."""
     fewest = min(one.sums.size for one in runs)
     if runs[0].ordered and fewest < LEAST_VALUES:
         return Judgement(
-            Verdict.INCONCLUSIVE,
+            Verdict.UNDECIDED,
             f"{counted(fewest, unit)} don't show how much neighbours are correlated; {LEAST_VALUES} are needed",
         )
     if runs[0].ordered and min(basis.effective) < LEAST_EFFECTIVE:
         return Judgement(
-            Verdict.INCONCLUSIVE,
+            Verdict.UNDECIDED,
             f"no verdict possible: the level drifts so slowly that {basis.counts[0]:,} and {basis.counts[1]:,} {basis.over} are "
             f"{independent(*basis.effective)}, and {LEAST_EFFECTIVE} are needed; several runs per side are needed to know",
         )
     if found.drifts:
         return Judgement(
-            Verdict.INCONCLUSIVE,
+            Verdict.UNDECIDED,
             f"no verdict possible: the level seems to drift under the noise of {basis.over}, so that nothing shows how much a run's mean varies; "
             "several runs per side are needed to know",
         )
     if found.lopsided > LOPSIDED:
         return Judgement(
-            Verdict.INCONCLUSIVE,
+            Verdict.UNDECIDED,
             f"no verdict possible: values far from the others are rare and on one side of the mean, and the sides have {basis.counts[0]:,} and "
             f"{basis.counts[1]:,} {basis.over}; the smaller side hardly has any of them. Compare runs of about equal length",
         )

@@ -131,13 +131,13 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[np.ndarray, np.
     settled = None
     if events < ENOUGH_EVENTS:
         settled = Judgement(
-            Verdict.INCONCLUSIVE,
+            Verdict.UNDECIDED,
             f"{events} {item}{'s' if events != 1 else ''} that both have can't separate a difference from noise; {ENOUGH_EVENTS} are needed",
         )
     if events < 2:
         return Measured(ratio=None, paired=True, shown=shown, settled=settled)
     if min(float(one.min()) for one in pair) <= 0:
-        none = Judgement(Verdict.INCONCLUSIVE, "some samples are zero or below, so there is no ratio")
+        none = Judgement(Verdict.UNDECIDED, "some samples are zero or below, so there is no ratio")
         return Measured(ratio=None, paired=True, shown=shown, settled=None if shown else settled or none)
     found = paired_ratio(
         *pair, confidence=task.how.confidence, repetitions=repetitions, seed=task.how.stream(metric.id, part)

@@ -55,13 +55,13 @@ def _measured(task: Task, metric: Metric, ours: np.ndarray, theirs: np.ndarray) 
     found = mean_difference(sides[0], sides[1], confidence=task.how.confidence)
     if found is None or fewest < 2:
         settled = Judgement(
-            Verdict.INCONCLUSIVE, "one process on a side is too few for a verdict on the build; record at least 5"
+            Verdict.UNDECIDED, "one process on a side is too few for a verdict on the build; record at least 5"
         )
         return Measured(ratio=None, paired=False, shown=shown, settled=settled)
     delta, base = found.delta, float(ours.mean())
     basis = Basis("processes", (ours.size, theirs.size), (float(ours.size), float(theirs.size)))
     settled = (
-        Judgement(Verdict.INCONCLUSIVE, f"{fewest} processes on a side agree too often by chance; record at least 5")
+        Judgement(Verdict.UNDECIDED, f"{fewest} processes on a side agree too often by chance; record at least 5")
         if fewest < ENOUGH_RUNS
         else None
     )

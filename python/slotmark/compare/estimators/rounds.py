@@ -152,7 +152,7 @@ def _stuck(metric: Metric, names: Sequence[str], values: Sequence[np.ndarray], *
         if found is not None and found.apart > np.log1p(metric.margin):
             changes = counted(found.changes, "time")
             return Judgement(
-                Verdict.INCONCLUSIVE,
+                Verdict.UNDECIDED,
                 f"no verdict possible: {name} is at one of two levels, {percent(float(np.expm1(found.apart)))} apart, and changed between them only {changes} "
                 f"in {own.size} rounds, so that nothing shows how much of the time it is at either; run more rounds",
             )
@@ -166,7 +166,7 @@ def _summary(samples: Samples, part: str, confidence: float) -> Summary:
 def _too_few(metric: Metric, fewest: int) -> Judgement:
     what = metric.grain[0] if metric.grain else "sample"
     return Judgement(
-        Verdict.INCONCLUSIVE,
+        Verdict.UNDECIDED,
         f"{counted(fewest, what)} can't separate a difference from noise; {ENOUGH_ROUNDS} are needed",
     )
 
@@ -178,7 +178,7 @@ def _without_ratio(values: Sequence[np.ndarray]) -> Judgement:
         return Judgement(Verdict.EQUIVALENT, f"all samples of both are {plain(first)}")
     medians = " and ".join(brief(float(np.median(one))) for one in values)
     return Judgement(
-        Verdict.INCONCLUSIVE, f"some samples are zero or below, so there is no ratio; the medians are {medians}"
+        Verdict.UNDECIDED, f"some samples are zero or below, so there is no ratio; the medians are {medians}"
     )
 
 

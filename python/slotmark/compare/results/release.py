@@ -52,7 +52,7 @@ class Released(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         title: What is to be released.
-        answer: ``hold`` where a comparison holds, else ``run again`` where a required one is inconclusive or lacks runs, else ``ship``.
+        answer: ``hold`` where a comparison holds, else ``run again`` where a required one is undecided or lacks runs, else ``ship``.
         line: The same in one line.
         comparisons: In the order of the file.
         confidence: Confidence of all verdicts together: at most ``1 - confidence`` of releases without any difference hold in error.

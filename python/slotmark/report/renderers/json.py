@@ -2,7 +2,7 @@
 
 import msgspec
 
-SCHEMA = 2
+SCHEMA = 3
 """The version of the layout."""
 
 

@@ -88,7 +88,7 @@ def _mark(comparison: Comparison, row: Row, place: int, difference: Difference, 
     return Mark(
         name=": ".join(filter(None, (side, row.title))),
         rank=row.metric.rank,
-        verdict=difference.verdict or Verdict.INCONCLUSIVE,
+        verdict=difference.verdict or Verdict.UNDECIDED,
         values=levels_in_words(row, place),
         text=change_in_words(row.metric, difference),
         span=f"{percent_change(ratio.low)} to {percent_change(ratio.high)}" if ratio and ratio.low < ratio.high else "",
@@ -153,7 +153,7 @@ def _lines(comparison: Comparison, decision: Decision) -> list[Paragraph]:
                 named.add(key)
                 found.append(_line(comparison, row, place, difference, causes.get(key), begin))
         found += [
-            (1, Paragraph(f"{begin}{one.title}: {one.reason}.", Verdict.INCONCLUSIVE))
+            (1, Paragraph(f"{begin}{one.title}: {one.reason}.", Verdict.UNDECIDED))
             for key, one in causes.items()
             if one.metric and key not in named
         ]
@@ -185,9 +185,9 @@ def _line(
             f"{what}: {Verdict.WORSE} than {comparison.baseline.name} beyond the margin of {limit}.", Verdict.WORSE
         )
     if cause.tips_at is not None:
-        return 1, Paragraph(f"{begin}{row.title} ({levels}): {cause.reason}.", Verdict.INCONCLUSIVE)
+        return 1, Paragraph(f"{begin}{row.title} ({levels}): {cause.reason}.", Verdict.UNDECIDED)
     reason = cause.reason if cause.reason.startswith("no verdict") else f"no verdict, {cause.reason}"
-    return 1, Paragraph(f"{what}: {reason}.", Verdict.INCONCLUSIVE)
+    return 1, Paragraph(f"{what}: {reason}.", Verdict.UNDECIDED)
 
 
 def _warnings(decision: Decision, several: bool) -> list[Paragraph]:
@@ -197,7 +197,7 @@ def _warnings(decision: Decision, several: bool) -> list[Paragraph]:
         if not cause.metric:
             reasons.setdefault(cause.reason, []).append(cause.candidate)
     return [
-        Paragraph(f"{f'{listed(sides)}: ' if several else ''}Warnings: {reason}", Verdict.INCONCLUSIVE)
+        Paragraph(f"{f'{listed(sides)}: ' if several else ''}Warnings: {reason}", Verdict.UNDECIDED)
         for reason, sides in reasons.items()
     ]
 
@@ -221,9 +221,7 @@ def _others(rows: Sequence[tuple[Row, Difference]], begin: str) -> list[Paragrap
                 parts.append(f"{verdict} {shown}" if rank == "important" else f"{shown} {verdict}")
         left = sum(one.verdict not in MOVED for _, one in of_rank)
         rest = (
-            [
-                f"{'the other ' if parts else ''}{left} {f'{Verdict.EQUIVALENT} or {Verdict.INCONCLUSIVE}' if left else ''}"
-            ]
+            [f"{'the other ' if parts else ''}{left} {f'{Verdict.EQUIVALENT} or {Verdict.UNDECIDED}' if left else ''}"]
             if left
             else []
         )

@@ -36,7 +36,7 @@ def in_short(
     rest = [one for one in sections if one.brief and not one.folded and one.title != "Decision"]
     head: list[Block] = [*compared(comparison.sides, machines=True), *_of_the_baseline(comparison, note)]
     if unlike:
-        head.append(Paragraph(f"The machines differ in {listed(unlike)}. {REMEDY}", Verdict.INCONCLUSIVE))
+        head.append(Paragraph(f"The machines differ in {listed(unlike)}. {REMEDY}", Verdict.UNDECIDED))
     if not decided:
         return [Section("", head, brief=True), *(_brief(one, folded=bool(unlike)) for one in rest)]
     decisive = forest(comparison, ("decisive",), MOST_ROWS)

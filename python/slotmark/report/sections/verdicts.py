@@ -53,9 +53,9 @@ def _sentence(comparison: Comparison, row: Row, place: int, difference: Differen
     part = f" ({row.part})" if row.part != ALL else ""
     quantity = "" if row.quantity == "typical" else f", {row.quantity}"
     what, found = f"{in_a_sentence(row.metric)}{quantity}", difference.ratio
-    if found is None or difference.verdict == Verdict.INCONCLUSIVE:
+    if found is None or difference.verdict == Verdict.UNDECIDED:
         shown = f" (ratio {ratio_interval(found)})" if found else ""
-        return f"{candidate}{part}: {what}, {Verdict.INCONCLUSIVE}: {difference.reason}{shown}."
+        return f"{candidate}{part}: {what}, {Verdict.UNDECIDED}: {difference.reason}{shown}."
     ends = f"{percent(comparison.confidence)} interval {ratio(found.low)[:-1]} to {ratio(found.high)[:-1]}"
     condition = ", conditional on these runs" if difference.conditional else ""
     if difference.verdict == Verdict.EQUIVALENT:
@@ -64,7 +64,7 @@ def _sentence(comparison: Comparison, row: Row, place: int, difference: Differen
 
 
 def _of_means(comparison: Comparison, rows: list[Row]) -> list[Paragraph]:
-    """Returns the changes beyond the margin, section by section; of the rest, which are equivalent, and why the others are inconclusive."""
+    """Returns the changes beyond the margin, section by section; of the rest, which are equivalent, and why the others are undecided."""
     found: list[Paragraph] = []
     for place, side in enumerate(comparison.candidates):
         for section, inside in by_section(rows).items():
@@ -91,15 +91,17 @@ def _kind(difference: Difference, comparison: Comparison) -> str:
     """Returns the words for a difference that is neither better nor worse; empty for others."""
     if difference.verdict == Verdict.EQUIVALENT:
         return f"{Verdict.EQUIVALENT} within their margins"
-    if difference.verdict != Verdict.INCONCLUSIVE:
+    if difference.verdict != Verdict.UNDECIDED:
         return ""
     if difference.p_adjusted is None:
-        return f"{Verdict.INCONCLUSIVE}, since there is too little data to estimate chance"
+        return f"{Verdict.UNDECIDED}, since there is too little data to estimate chance"
     if not difference.excludes_none:
-        return f"{Verdict.INCONCLUSIVE}, no difference seen, but one beyond the margin isn't ruled out"
+        return f"{Verdict.UNDECIDED}, no difference seen, but one beyond the margin isn't ruled out"
     if difference.p_adjusted >= 1 - comparison.confidence:
-        return f"{Verdict.INCONCLUSIVE}, different if tested alone, but among {comparison.tests} tests that happens by chance"
-    return f"{Verdict.INCONCLUSIVE}, different, but perhaps by no more than the margin"
+        return (
+            f"{Verdict.UNDECIDED}, different if tested alone, but among {comparison.tests} tests that happens by chance"
+        )
+    return f"{Verdict.UNDECIDED}, different, but perhaps by no more than the margin"
 
 
 def _with_change(row: Row, difference: Difference) -> str:

@@ -301,6 +301,36 @@ def test_without_connections_the_cause_is_not_known(tmp_path: Path) -> None:
     assert "it isn't known where a difference comes from. A run has fewer than two blocks of which the logs" in said
 
 
+def test_steps_that_one_side_lacks_are_nothing_there_and_the_worst_blocks_are_the_candidates(tmp_path: Path) -> None:
+    """One host, whose logs have no start of the forge loop on the baseline, so that the 2 ms to the leadership are one step there."""
+    runs = []
+    for name, blocks, steps_ms in (("a", 4, {"started_ms": None}), ("b", 5, {})):
+        cluster = Cluster(1)
+        for number in range(blocks + 1):
+            block, parent = f"{name}{number}", f"{name}{number - 1}" if number else None
+            # Block 2 is the slowest, whatever the side, and the candidate's adoptions take 10 ms more.
+            adopted_ms = 120.0 + number + (50 if number == 2 else 0) + (10 if name == "b" else 0)
+            cluster.forge(0, 20 * number + 10, number, block, parent, steps_ms=steps_ms, adopted_ms=adopted_ms)
+        logs = cluster.write(tmp_path / f"{name}-logs")
+        runs.append(ingest(IngestRequest(logs=[str(logs)], out=tmp_path / name))[0])
+    found = explain(*runs)
+    explained = found.explained[-1]
+    assert (explained.counts, explained.of) == ((4, 5), (4, 5))
+    steps = {step.name: (round(1e3 * step.baseline, 6), round(1e3 * step.candidate, 6)) for step in explained.steps}
+    assert steps["slot start to leadership"] == (2.0, 0.0)
+    assert steps["forge loop start"] == (0.0, 1.0)
+    assert steps["leadership check"] == (0.0, 0.6)
+    assert steps["ledger tick"] == (18.0, 18.0)
+    # From 60 ms to the adoption: 60 + 0, 1, 52 and 3 less the 0.1 ms of its event; 70 + 0, 1, 52, 3 and 4.
+    assert steps["arrival to adopted"] == (73.9, 81.9)
+    assert explained.delta.estimate == pytest.approx(8e-3)
+    assert [(one.run, one.key, round(1e3 * one.value, 6)) for one in found.worst] == [
+        ("b", 2, 181.9),
+        ("b", 4, 133.9),
+        ("b", 3, 132.9),
+    ]
+
+
 def test_where_no_block_passes_the_filters_that_is_the_reason(usual: Run, slower: Run) -> None:
     """The logs have all steps: to say that they lack some would send the reader after them."""
     run = CliRunner().invoke(app, ["explain", str(usual.path), str(slower.path), "--filter", "SlotGEq 1000000"])

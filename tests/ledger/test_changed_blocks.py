@@ -122,6 +122,26 @@ def test_explain_lists_the_blocks_and_the_parts(scripts: tuple[Path, Path, Path,
     assert all(f"| {block['key']} |" in markdown for block in worst)
 
 
+def test_blocks_that_became_faster_are_named_likewise(
+    scripts: tuple[Path, Path, Path, list[int]], tmp_path: Path
+) -> None:
+    base, _, slow, slots = scripts
+    done = slotmark("explain", slow, base, "-o", tmp_path / "why")
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "why" / "report.json").read_text(encoding="utf-8"))["blocks"]
+    assert found["median"] == pytest.approx(1, abs=0.01)
+    (group,) = found["groups"]
+    assert not group["higher"]
+    assert len({*group["keys"]} & {*slots}) >= 0.98 * len(slots)
+    assert 1 / 1.36 < group["ratio"] < 1 / 1.30
+    assert group["delta"] < 0
+    assert group["parts"][0]["name"] == "Block apply"
+    less = [block["candidate"] - block["baseline"] for block in group["worst"]]
+    assert less == sorted(less)
+    assert less[-1] < 0
+    assert {block["largest"] for block in group["worst"]} == {"Block apply"}
+
+
 def test_a_part_that_some_runs_of_a_side_lack_has_not_become_less(
     scripts: tuple[Path, Path, Path, list[int]], tmp_path: Path
 ) -> None:

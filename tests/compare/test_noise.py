@@ -5,13 +5,17 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from slotmark.benches.ledger.runs import UNKNOWN
-from slotmark.compare.noise import CONFIDENCE, Noise, read_noise, spread_of, state_file, write_noise
+from slotmark.compare.noise import CONFIDENCE, Noise, beforehand, read_noise, spread_of, state_file, write_noise
 from slotmark.errors import ComparisonError
+from slotmark.numbers import percent
+from slotmark.run import Run, RunWriter, Target
 from slotmark.statistics.planning import detectable_between
 from tests.compare.planted_blocks import NOISES, estimated, recorded
+from tests.made_up_runs import MACHINE, bare_manifest
 
 QUANTITIES = ("typical block", "all blocks together")
 
@@ -80,6 +84,39 @@ def test_more_processes_tell_smaller_changes_and_no_noise_tells_all() -> None:
     changes = [loud.detectable(loud.spreads[0], processes) for processes in (3, 5, 10)]
     assert [one.estimate for one in changes] == sorted((one.estimate for one in changes), reverse=True)
     assert all(one.low < one.estimate < one.high for one in changes)
+
+
+def test_the_part_of_blocks_becomes_less_with_processes_too() -> None:
+    """Four times the processes that the noise was measured with: half of the error that blocks have there."""
+    of_blocks = noise(10, [spread_of("typical block", 0.0, 0.002, 10)])
+    found = of_blocks.detectable(of_blocks.spreads[0], 40)
+    assert found.estimate == pytest.approx(math.expm1(detectable_between(0.001, 40)))
+
+
+def of_processes(folder: Path, processes: int, blocks: str = "122") -> Run:
+    """A run of so many processes on the noise's machine."""
+    facts = {"workload": {"blocks": blocks}, "machine": MACHINE}
+    with RunWriter(folder) as writer:
+        writer.table("processes", pa.table({"process": np.arange(processes)}))
+        return writer.finish(bare_manifest(folder.name, "ledger", Target("memory", "1", "Rust", "", ""), **facts))
+
+
+def test_what_is_told_beforehand_is_of_the_side_with_fewer_processes(tmp_path: Path) -> None:
+    file, known = tmp_path / "noise.json", noise(10, [spread_of("typical block", 0.01, 0.0, 10)])
+    write_noise(msgspec.structs.replace(known, machine=MACHINE), file)
+    two, three, five = (of_processes(tmp_path / str(count), count) for count in (2, 3, 5))
+    # Two runs of a side have the processes of both.
+    for sides, least in (([[five], [three]], 3), ([[three], [five]], 3), ([[two, three], [five]], 5)):
+        (told,) = beforehand(sides, file)
+        change = percent(known.detectable(known.spreads[0], least).estimate)
+        assert told.startswith("by this machine's noise (memory over 122 blocks; 2026-11-22), ")
+        assert (
+            f"with {least} processes per side, changes of total time below {change} (typical block) are missed" in told
+        )
+    # Of two processes nothing is told: there is no verdict.
+    assert list(beforehand([[two], [five]], file)) == []
+    (told,) = beforehand([[of_processes(tmp_path / "more", 3, "244")], [five]], file)
+    assert "(memory over 122 blocks, other work than these runs'; 2026-11-22)" in told
 
 
 def test_a_file_that_is_written_is_read(tmp_path: Path) -> None:

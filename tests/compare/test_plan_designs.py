@@ -84,6 +84,16 @@ def test_one_plan_answers_by_every_design_that_the_runs_tell_of(rounds: list[Run
     assert "A decision by the default policy, where nothing is worse: " in text
 
 
+def test_what_mixed_rounds_find_does_not_depend_on_the_runs_named_beside_them(
+    rounds: list[Run], mixed: list[Run]
+) -> None:
+    """Their error rate is shared by the metrics that they compare, not by those of whole clusters."""
+    (alone,), (beside,) = (plan(builds(runs), detect={"forged": 0.01}).wanted for runs in (mixed, [*rounds, *mixed]))
+    (counted,) = (one.count for one in alone.efforts)
+    assert counted
+    assert [one.count for one in beside.efforts if one.design == "mixed rounds"] == [counted]
+
+
 def test_the_day_costs_runs_and_no_rounds(tmp_path: Path, rounds: list[Run]) -> None:
     """The same runs on days that differ more: more runs are needed, and as many rounds."""
     wild = planted_mixed.in_turns(tmp_path, msgspec.structs.replace(QUIET, day=0.02), 1)
@@ -194,6 +204,15 @@ def test_a_table_tells_how_much_runs_differ_of_a_single_one(tmp_path: Path) -> N
     ]
     assert all(by_table > by_blocks for by_table, by_blocks in alone)
     assert "is taken from ours, 11 runs of 1 build" in printed(plan_document(found))
+
+
+def test_a_decision_takes_at_least_as_much_where_a_table_lacks_one_decisive_metric(tmp_path: Path) -> None:
+    table = spread([planted(tmp_path, "earlier", 11, 1)], "ours").table
+    write_spread_table(msgspec.structs.replace(table, metric=table.metric[1:]), tmp_path / "spread.toml")
+    (run,) = planted(tmp_path, "new", 1, 2)
+    found = plan([[run]], run_to_run=tmp_path / "spread.toml")
+    assert [effort.at_least for shown in found.shown for effort in shown.efforts] == [True, False, False, False]
+    assert [effort.at_least for effort in found.decision] == [True]
 
 
 def test_a_table_counts_beside_runs(tmp_path: Path) -> None:

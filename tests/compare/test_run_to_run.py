@@ -70,6 +70,15 @@ def test_the_planted_spread_is_recovered_with_its_interval(table: Path) -> None:
     assert spread_table_text(found) == table.read_text(encoding="utf-8")
 
 
+def test_a_build_with_one_run_is_no_source_and_facts_are_those_of_all_runs(tmp_path: Path) -> None:
+    sides = [runs(tmp_path, build, count) for build, count in (("a", 3), ("bb", 2), ("ccc", 1))]
+    rewritten(sides[0][0], workload={"workload": "planted", "rack": "3"})
+    found = spread([[open_run(run.path) for run in side] for side in sides], "our cluster").table
+    assert (found.known_from, len(found.run)) == ("5 runs of 2 builds", 6)
+    assert {one.degrees for one in found.metric} == {2 + 1}
+    assert found.workload == {"workload": "planted"}
+
+
 def test_versions_of_one_target_are_builds_whose_difference_is_no_spread(tmp_path: Path) -> None:
     """As of a folder of all runs: 10.5 and 10.6 are of one target, and what is between them isn't chance."""
     older, newer = runs(tmp_path, "a", 15), runs(tmp_path, "bb", 15, worse=0.5)

@@ -32,6 +32,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_run(folder / name, "client", dict.fromkeys(SETTINGS, own), peak_memory_mb=memory)
     other = msgspec.structs.replace(MACHINE, cpu="Another CPU", hostname_hash="ffff")
     write_run(folder / "other", "client", dict.fromkeys(SETTINGS, RATES), session="s2", machine=other)
+    slower = [rate * 2 / 3 for rate in RATES]
+    write_run(folder / "slow-other", "client", dict.fromkeys(SETTINGS, slower), session="s2", machine=other)
     (folder / "ci.toml").write_text(POLICY)
     return folder
 
@@ -67,6 +69,9 @@ def test_nothing_is_printed_where_there_is_nothing_to_say(runs: Path) -> None:
     assert "HOLD" in comment(runs, "slow", "--quiet-unless", "hold").stdout
     done = comment(runs, "same")
     assert (done.returncode, done.stdout.splitlines()[2][:6]) == (0, "# SHIP")
+    # What became better is a change, and ships.
+    better = slotmark("comment", "slow", "same", "--policy", "ci.toml", "--quiet-unless", "change", cwd=runs)
+    assert (better.returncode, better.stdout.splitlines()[2][:6]) == (0, "# SHIP")
 
 
 def test_unlike_machines_are_neutral_and_said_in_words(runs: Path) -> None:
@@ -79,6 +84,11 @@ def test_unlike_machines_are_neutral_and_said_in_words(runs: Path) -> None:
     assert "SHIP" not in done.stdout
     assert "**Blocks per second" not in head
     assert comment(runs, "other", "--quiet-unless", "hold").stdout == ""
+    # That it is slower there is no HOLD either; without a policy nothing was asked.
+    slower = comment(runs, "slow-other")
+    assert (slower.returncode, "# NEUTRAL slow-other: " in slower.stdout) == (3, True)
+    assert comment(runs, "slow-other", "--quiet-unless", "hold").stdout == ""
+    assert slotmark("comment", "base", "slow-other", cwd=runs).returncode == 0
     # A machine of the same kind is no other machine.
     twin = msgspec.structs.replace(MACHINE, hostname_hash="ffff", load=1.0, kernel="Linux 6.12.3")
     assert twin.kind == MACHINE.kind

@@ -209,6 +209,52 @@ fn a_log_without_debug_lines_still_tells_of_forging_and_adoption() {
 }
 
 #[test]
+fn an_adoption_has_by_how_many_blocks_the_chain_grew() {
+    // A header of a slot, the tip of the peer that has it, and the request that tells its hash.
+    let known = |ms, slot, tip: (u32, u32), hash| {
+        [
+            line(ms, "chainsync: header received", &on(TO_A_PEER, &format!(r#","slot":{slot}"#))),
+            line(ms + 1, "updated peer tip", &on(TO_A_PEER, &format!(r#","slot":{},"block_number":{}"#, tip.0, tip.1))),
+            asked(ms + 2, (slot, hash), (slot, hash)),
+        ]
+    };
+    let extended = |ms, hash, slot| line(ms, &format!("chain extended, new tip: {hash} at slot {slot}"), "");
+    let [third, fourth] = [FIRST.replace("aa", "cc"), FIRST.replace("aa", "dd")];
+    let log = [
+        known(10, 7, (7, 3), FIRST).to_vec(),
+        vec![extended(20, FIRST, 7)],
+        known(30, 9, (9, 5), SECOND).to_vec(),
+        vec![extended(40, SECOND, 9), line(50, &format!("chain rolled back, new tip: {FIRST} at slot 7"), "")],
+        known(60, 10, (10, 6), &third).to_vec(),
+        vec![extended(70, &third, 10)],
+        // The peer's tip is a later block than this header's: its number isn't that of the header.
+        known(80, 12, (13, 8), &fourth).to_vec(),
+        vec![extended(90, &fourth, 12)],
+    ];
+    let rows = blocks(&log.concat());
+    let of = |wanted: &[Message]| rows.iter().filter(|row| wanted.contains(&row.0)).map(|row| (row.0, row.2, row.4)).collect::<Vec<_>>();
+    assert_eq!(
+        of(&[Message::Adopted, Message::Switched]),
+        [
+            (Message::Adopted, None, None),
+            (Message::Adopted, None, Some(2)),
+            (Message::Switched, None, Some(1)),
+            (Message::Adopted, None, None)
+        ]
+    );
+    assert_eq!(of(&[Message::Header]), [Some(3), Some(5), Some(6), None].map(|block_no| (Message::Header, block_no, None)));
+}
+
+#[test]
+fn what_was_received_on_a_connection_that_was_closed_is_not_of_the_next_one() {
+    let header = line(10, "chainsync: header received", &on(TO_A_PEER, r#","slot":7"#));
+    let closed = line(20, "connection closed", &on(TO_A_PEER, ""));
+    let messages = |log: &[String]| blocks(log).iter().map(|row| row.0).collect::<Vec<_>>();
+    assert_eq!(messages(&[header.clone(), asked(30, (7, FIRST), (7, FIRST))]), [Message::Header, Message::Requested]);
+    assert_eq!(messages(&[header, closed, asked(30, (7, FIRST), (7, FIRST))]), [Message::Requested]);
+}
+
+#[test]
 fn a_block_that_is_sent_is_known_by_its_header() {
     // [[[3, 7, null], h'01'], [], [], {}, []]
     let block = "858283030 7f64101 8080a080".replace(' ', "");

@@ -107,8 +107,11 @@ fn lines_that_may_be_about_another_block_of_their_slot_give_no_row() {
     let messages = |log: &[String]| rows(log).into_iter().map(|row| (row.0, row.1)).collect::<Vec<_>>();
     let twice = [asked(10, 7, 7, 1), fetched(11, 7, 3), asked(12, 7, 7, 1), fetched(13, 7, 3), adopted(20, FIRST)];
     assert_eq!(messages(&twice), [(20, Message::Adopted)]);
-    let other_number = [fetched(11, 7, 4), adopted(20, FIRST)];
-    assert_eq!(messages(&other_number), [(20, Message::Adopted)]);
+    let thrice = [fetched(11, 7, 3), fetched(12, 7, 3), fetched(13, 7, 3), adopted(20, FIRST)];
+    assert_eq!(messages(&thrice), [(20, Message::Adopted)]);
+    for other_number in [2, 4] {
+        assert_eq!(messages(&[fetched(11, 7, other_number), adopted(20, FIRST)]), [(20, Message::Adopted)]);
+    }
     let again = [fetched(11, 7, 3), adopted(20, FIRST), fetched(30, 7, 3), announced(31, 7, 3)];
     assert_eq!(messages(&again), [(11, Message::Fetched), (20, Message::Adopted), (31, Message::Announced)]);
     let two = [adopted(20, FIRST), fetched(25, 7, 3), adopted(30, SECOND), announced(31, 7, 3)];

@@ -240,6 +240,12 @@ def test_a_column_becomes_a_run_that_other_commands_read(tmp_path: Path, command
     compared = command("compare", tmp_path / "1", tmp_path / "new")
     assert compared.returncode == 0, compared.stderr
     assert "RUN AGAIN new" in compared.stdout
+    # With a policy the exit code is that of the decision, as of compare.
+    policy = tmp_path / "policy.toml"
+    policy.write_text("", encoding="utf-8")
+    for options, code in (((), 0), (("--policy", policy), 3)):
+        ended = command("published", "compare", file, *options)
+        assert (ended.returncode, "RUN AGAIN new" in ended.stdout) == (code, True), ended.stderr
 
 
 def test_a_run_that_two_files_print_counts_once(tmp_path: Path, command: Command) -> None:

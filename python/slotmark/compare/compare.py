@@ -248,7 +248,7 @@ def _mixed_comparison(
         of_run = warnings_of([analyses])
         lacking = without_senders(mixed, analyses, ran)
     rows, tests = judged(found_entries, confidence, comparisons)
-    baseline, *candidates = with_warnings(sides, [*of_run, []], [])
+    baseline, *candidates = with_warnings(sides, [*of_run, unlike(entries, rows, 0)], [])
     names = [metric.name for metric in stay if metric.rank == "decisive"]
     what = f" Of {mixed.place}s that were not swapped, and not compared: {listed(names)}." if names else ""
     what += f" {listed(left)} are of the whole run and not compared." if left else ""

@@ -80,15 +80,16 @@ def _differences(row: Row, between: Sequence[Row], sides: int) -> dict[Pair, Dif
 def _part(row: Row, beside: Sequence[Row | None], found: Mapping[Pair, Difference]) -> PartRanking:
     sign = -1 if row.metric.better == "higher" else 1
     present = [(level, side) for side, level in enumerate(row.levels) if level is not None]
-    order = [side for _, side in sorted(present, key=lambda one: sign * one[0])]
-    ahead = dict.fromkeys(order, 0)
-    behind = dict.fromkeys(order, 0)
-    for first, second in combinations(sorted(order), 2):
+    ahead = {side: 0 for _, side in present}
+    behind = dict(ahead)
+    for first, second in combinations(ahead, 2):
         difference = found.get((first, second))
         if difference is not None and difference.verdict in MOVED:
             faster, slower = (second, first) if difference.verdict == Verdict.BETTER else (first, second)
             behind[faster] += 1
             ahead[slower] += 1
+    # By verdicts before medians: a typical ratio may go the other way.
+    order = [side for _, side in sorted(present, key=lambda one: (ahead[one[1]], sign * one[0]))]
     ranked = []
     for place, side in enumerate(order):
         summary, level = row.summaries[side], row.levels[side]

@@ -236,8 +236,25 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         """The level of each side, in the metric's unit: by the model, or else its median, or its mean where means or sums are compared."""
         if self.fitted is not None:
             return [*self.fitted]
-        means = self.quantity in ("mean", "all blocks together")
-        return [one and (one.mean if means else one.median) for one in self.summaries]
+        return [one and (one.median if self.of_medians else one.mean) for one in self.summaries]
+
+    @property
+    def of_medians(self) -> bool:
+        """Returns whether levels are medians, beside ratios of typical samples."""
+        return self.fitted is None and self.quantity not in ("mean", "all blocks together")
+
+    def levels_contradict(self, place: int) -> bool:
+        """Returns whether medians move beyond the margin to the other side than the typical ratio, which decides: neither alone describes such samples.
+
+        Args:
+            place: Place of the candidate among the candidates.
+        """
+        ours, theirs, difference = self.levels[0], self.levels[place + 1], self.differences[place]
+        if not self.of_medians or not ours or theirs is None or difference is None or difference.ratio is None:
+            return False
+        floor, ceiling = difference.limits
+        by_levels, decides = theirs / ours, difference.ratio.estimate
+        return (by_levels > ceiling and decides < 1) or (by_levels < floor and decides > 1)
 
     def worst_within(self, difference: Difference) -> float | None:
         """The level, in the metric's unit, beyond which one is worse than the baseline's by more than the margin; None where the baseline has none."""

@@ -20,9 +20,13 @@ from slotmark.numbers import (
 from slotmark.report.document import CONDITIONAL, Cell
 from slotmark.statistics.interval import Interval
 from slotmark.verdict import Verdict
+from slotmark.words import few, listed
 
 OF_TYPICAL_BLOCK = "The ratio of a typical block is the middle of the blocks' own ratios: it needn't be the quotient of the two medians beside it."
 """Stands where such a ratio has costs beside it."""
+
+MOST_NAMED = 4
+"""Metrics that a sentence names."""
 
 DIRECTION = {"higher": "higher is better", "lower": "lower is better"}
 
@@ -190,11 +194,28 @@ def levels_in_words(row: Row, place: int) -> str:
 
 
 def moved(row: Row, place: int, ratio: Interval) -> str:
-    """By how much a candidate's level is higher or lower: ``5.4 % higher (71.70 → 75.60 ms)``."""
-    by = percent_change(ratio.estimate)
+    """By how much a candidate's level is higher or lower: ``5.4 % higher (71.70 → 75.60 ms)``; where the two contradict each other, it says so."""
+    levels = levels_in_words(row, place)
+    if row.levels_contradict(place):
+        return f"{_amount(ratio.estimate)} by its typical ratio, which decides, though its medians go the other way ({levels})"
+    return f"{_amount(ratio.estimate)} ({levels})"
+
+
+def _amount(ratio: float) -> str:
+    by = percent_change(ratio)
     direction = "higher" if by.startswith(("+", ">")) else "lower"
-    amount = "the same" if by == "0" else f"{by.replace('+', '').removeprefix('-')} % {direction}"
-    return f"{amount} ({levels_in_words(row, place)})"
+    return "the same" if by == "0" else f"{by.replace('+', '').removeprefix('-')} % {direction}"
+
+
+def contradictions(rows: Iterable[Row]) -> list[str]:
+    """Returns a note for tables that have both medians and ratios of these rows, where they go different ways."""
+    names = {row.title: None for row in rows if any(map(row.levels_contradict, range(len(row.differences))))}
+    if not names:
+        return []
+    return [
+        f"{listed(few([*names], MOST_NAMED))}: medians go the other way than the typical ratio, which decides. Such samples lie at levels far apart, "
+        "which no one figure describes: look at every sample."
+    ]
 
 
 def by_section(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -11,8 +11,10 @@ from slotmark.metrics import Rank
 from slotmark.numbers import percent, percent_change, quantity
 from slotmark.report.document import Block, Forest, Mark, Paragraph
 from slotmark.report.sections.cells import (
+    MOST_NAMED,
     OF_TYPICAL_BLOCK,
     change_in_words,
+    contradictions,
     in_a_sentence,
     levels_in_words,
     link_of,
@@ -32,9 +34,6 @@ MOST_LINES = 6
 
 MOST_OTHERS = 3
 """Candidates whose other metrics have a sentence."""
-
-MOST_NAMED = 4
-"""Metrics that a sentence names."""
 
 IN_MARGINS = 10
 """The end of the forest's axis at most, in the median margin of decisive metrics: what lies farther is drawn at its end."""
@@ -67,17 +66,20 @@ def forest(comparison: Comparison, of: Collection[Rank] = ("decisive", "importan
     """
     several = len(comparison.candidates) > 1
     marks: list[Mark] = []
+    marked: list[Row] = []
     typical = False
     for place, side in enumerate(comparison.candidates):
         for row, difference in shown(comparison, place):
             if row.metric.rank in of:
                 marks.append(_mark(comparison, row, place, difference, side.name if several else ""))
+                marked.append(row)
                 typical |= row.quantity == OF_BLOCKS[0]
     ranks = get_args(Rank)
     marks.sort(key=lambda mark: ranks.index(mark.rank))
     left = len(marks) - most
     kept = marks[:most]
     note = f"Difference from {comparison.baseline.name} in percent, with its {percent(comparison.confidence)} interval.{f' {OF_TYPICAL_BLOCK}' if typical else ''}"
+    note = " ".join([note, *contradictions(marked)])
     reach = _reach(kept)
     beyond = any(abs(end) > reach for mark in kept for end in mark.ends or ())
     return Forest(kept, reach, note, max(0, left), beyond)

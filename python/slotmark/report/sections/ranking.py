@@ -4,7 +4,14 @@ from slotmark.compare.result import Comparison, PartRanking, Ranked, TargetRanki
 from slotmark.compare.results.rows import Difference
 from slotmark.numbers import change_with_span, interval, number, percent
 from slotmark.report.document import CONDITIONAL, Block, Cell, Column, Paragraph, Table
-from slotmark.report.sections.cells import DIRECTION, condition_notes, headed, in_a_sentence, margin_in_words
+from slotmark.report.sections.cells import (
+    DIRECTION,
+    condition_notes,
+    contradictions,
+    headed,
+    in_a_sentence,
+    margin_in_words,
+)
 from slotmark.report.sections.manifest import compared
 from slotmark.verdict import Verdict
 from slotmark.words import listed
@@ -19,7 +26,14 @@ def ranked(comparison: Comparison) -> list[Block]:
     return [
         *([] if comparison.decision else compared(comparison.sides)),
         *(_table(comparison, ranking, part) for part in ranking.parts),
-        Paragraph(_how(comparison, ranking)),
+        Paragraph(
+            " ".join(
+                [
+                    _how(comparison, ranking),
+                    *contradictions(row for row in comparison.rows if row.metric == ranking.metric),
+                ]
+            )
+        ),
         *map(Paragraph, condition_notes(every)),
     ]
 

@@ -5,6 +5,7 @@ from slotmark.compare.results.rows import Row, Summary
 from slotmark.numbers import number, ratio_interval
 from slotmark.report.document import Cell, Column, Table
 from slotmark.report.sections.cells import (
+    contradictions,
     headed,
     link_of,
     margin_cell,
@@ -69,7 +70,7 @@ def _table(comparison: Comparison, part: str, rows: list[Row]) -> Table:
         *map(Column, ("median", "ratio [interval]", "margin", "adj. p")),
         Column("verdict", "left"),
     ]
-    return Table(part, columns, [cells for row in rows for cells in _compared(comparison, row)])
+    return Table(part, columns, [cells for row in rows for cells in _compared(comparison, row)], contradictions(rows))
 
 
 def _compared(comparison: Comparison, row: Row) -> list[list[Cell]]:

@@ -5,7 +5,9 @@ no token, and shown as text. The pull request's number and commit are those of t
 """
 
 import argparse
+import errno
 import http.client
+import itertools
 import json
 import os
 import re
@@ -86,9 +88,8 @@ class GitHub:
             raise SystemExit(f"GITHUB_REPOSITORY is '{repository}', and is to be OWNER/NAME.")
         self._at, self._token = f"{url.rstrip('/')}/repos/{repository}", token
 
-    @contextmanager
-    def opened(self, method: str, path: str, body: Any = None) -> Iterator[http.client.HTTPResponse]:
-        """An answer as it comes; a redirection, as to where artifacts lie, gets no token. Unanswered without one."""
+    def pieces(self, method: str, path: str, body: Any = None) -> Iterator[bytes]:
+        """An answer as it comes; a redirection, as to where artifacts lie, gets no token. Unanswered without one. What fails where pieces are taken isn't the request's."""
         request = urllib.request.Request(
             f"{self._at}/{path}", method=method, data=None if body is None else json.dumps(body).encode()
         )
@@ -97,7 +98,8 @@ class GitHub:
         request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
-                yield answer
+                while piece := answer.read(1 << 20):
+                    yield piece
         except urllib.error.HTTPError as error:
             raise Unanswered(f"{method} {path}", _message(error), error.code) from error
         except (OSError, http.client.HTTPException) as error:
@@ -106,8 +108,7 @@ class GitHub:
 
     def __call__(self, method: str, path: str, body: Any = None) -> Any:
         """An answer out of JSON; None for an empty one."""
-        with self.opened(method, path, body) as answer:
-            text = answer.read(MOST_JSON)
+        text = b"".join(itertools.islice(self.pieces(method, path, body), MOST_JSON >> 20))
         try:
             return json.loads(text) if text else None
         except ValueError as error:
@@ -156,9 +157,9 @@ def fetched(api: GitHub, run: int, name: str, place: Path) -> Path:
     if not found:
         raise Refused("There are no runs to compare: the job that measures ended without them. Its log has the reason.")
     packed = place / "artifact.zip"
-    with api.opened("GET", f"actions/artifacts/{max(found)}/zip") as answer, packed.open("wb") as file:
+    with _room(place), packed.open("wb") as file:
         left = MOST_PACKED
-        while piece := answer.read(1 << 20):
+        for piece in api.pieces("GET", f"actions/artifacts/{max(found)}/zip"):
             left -= len(piece)
             if left < 0:
                 raise Refused(f"The artifact has more than {MOST_PACKED >> 20} MiB. Upload the two run folders alone.")
@@ -169,7 +170,7 @@ def fetched(api: GitHub, run: int, name: str, place: Path) -> Path:
 def unpacked(packed: Path, place: Path) -> None:
     """Unpacks the folders ``base`` and ``head``, and nothing else. Refused where the file is damaged, too large, or has names that are none of a run folder."""
     try:
-        with zipfile.ZipFile(packed) as archive:
+        with _room(place), zipfile.ZipFile(packed) as archive:
             entries = [one for one in archive.infolist() if not one.is_dir()]
             if len(entries) > MOST_FILES or sum(one.file_size for one in entries) > MOST_UNPACKED:
                 raise Refused(f"The artifact unpacks to more than {MOST_FILES:,} files or {MOST_UNPACKED >> 20:,} MiB.")
@@ -194,6 +195,19 @@ def unpacked(packed: Path, place: Path) -> None:
         zlib.error,
     ) as error:
         raise Refused("The artifact is damaged, or isn't a plain archive of two run folders.") from error
+
+
+@contextmanager
+def _room(place: Path) -> Iterator[None]:
+    """Names the disk of this job's machine where it has no room, or can't be written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO):
+            raise
+        raise Refused(
+            f"The machine of this job can't keep the artifact in {place.parent} ({os.strerror(error.errno)}). Make room, or set TMPDIR to another folder."
+        ) from error
 
 
 def _place(entry: zipfile.ZipInfo, place: Path) -> Path:
@@ -253,8 +267,8 @@ def written(api: GitHub, pull: int, mark: str, author: str, body: str) -> None:
     """Writes the comment in the place of the one before it. Where two jobs write at once, both leave the oldest."""
     there = own(api, pull, mark, author)
     if not there:
-        api("POST", f"issues/{pull}/comments", {"body": body})
-        there = own(api, pull, mark, author)
+        added = int(api("POST", f"issues/{pull}/comments", {"body": body})["id"])
+        there = sorted({added, *own(api, pull, mark, author)})  # lists may lag behind
     oldest, *others = there
     api("PATCH", f"issues/comments/{oldest}", {"body": body})
     for other in others:

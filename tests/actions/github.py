@@ -24,6 +24,7 @@ class Repository:
         expired: Whether these archives are no longer kept.
         failing: The status that each request with this method and path gets.
         wrong: What was asked for and isn't right, in words.
+        lagging: Whether a list of comments lacks those that were added.
         meeting: Where two jobs wait for each other before a comment is added; None for no wait.
     """
 
@@ -36,6 +37,7 @@ class Repository:
         self.expired = False
         self.failing: dict[tuple[str, str], int] = {}
         self.wrong: list[str] = []
+        self.lagging = False
         self.meeting: threading.Barrier | None = None
         self.lock = threading.Lock()
 
@@ -59,7 +61,8 @@ class Repository:
             return 200, {"artifacts": [{"id": one, "expired": self.expired} for one in ids]}
         if method == "GET" and path == "issues/7/comments":
             page = int(query["page"][0])
-            return 200, list(self.comments.values())[100 * (page - 1) : 100 * page]
+            there = [] if self.lagging else list(self.comments.values())
+            return 200, there[100 * (page - 1) : 100 * page]
         if method == "POST" and path == "issues/7/comments":
             if self.meeting:
                 self.meeting.wait(timeout=200)

@@ -287,6 +287,32 @@ def test_a_request_that_github_refuses_is_one_line(
     assert held.comments[101]["body"] == MARK
 
 
+def test_a_comment_that_no_list_has_yet_is_written(
+    publish: Callable[..., subprocess.CompletedProcess[str]], held: Repository
+) -> None:
+    held.lagging = True
+    done = publish()
+    assert done.returncode == 0, done.stderr
+    assert held.comments[101]["body"].startswith(MARK)
+
+
+def test_a_full_disk_is_named(
+    publish: Callable[..., subprocess.CompletedProcess[str]],
+    held: Repository,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was told as a request without an answer, and no check was written."""
+    (tmp_path / "small").write_text("ulimit -f 1\n")
+    monkeypatch.setenv("BASH_ENV", str(tmp_path / "small"))
+    done = publish()
+    assert done.returncode == 0, done.stderr
+    [check] = held.checks
+    assert check["conclusion"] == "neutral"
+    assert f"can't keep the artifact in {tmp_path}" in check["output"]["summary"]
+    assert "(File too large). Make room, or set TMPDIR to another folder." in check["output"]["summary"]
+
+
 def test_a_job_without_slotmark_has_a_line_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(REPO / "actions" / "publish")
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -85,3 +85,14 @@ def test_show_names_no_package_whose_version_is_not_known(tmp_path: Path) -> Non
     assert "unknown unknown" not in shown
     assert "ghc" not in shown
     assert not any(name.startswith("target ") for name in open_run(run).manifest.versions)
+
+
+def test_a_start_that_is_none_gets_all_that_there_are(tmp_path: Path) -> None:
+    made = slotmark("chain", "synth", "--workload", "value-only", "--blocks", 5, "-o", tmp_path / "chain")
+    assert made.returncode == 0, made.stderr
+    done = slotmark("chain", "info", tmp_path / "chain", "--start", "5")
+    assert done.returncode == 2
+    assert (
+        done.stderr
+        == "slotmark: '5' is no start: expected a point as SLOT.HASH with 64 hex digits, origin, or densest\n"
+    )

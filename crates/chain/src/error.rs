@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::block::DecodeError;
-use crate::point::{Point, PointError};
+use crate::point::Point;
 
 /// A chain folder that can't be read or written, or that doesn't hold what was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -52,8 +52,8 @@ pub enum ChainError {
     TooShort { path: PathBuf, start: Point, found: u64, asked: u64 },
     #[error("{path}: the chain is empty.")]
     Empty { path: PathBuf },
-    #[error("{0}")]
-    Point(#[from] PointError),
+    #[error("'{0}' is no start: expected a point as SLOT.HASH with 64 hex digits, origin, or densest")]
+    Start(String),
     #[error("{path}: already there, and a chain is never overwritten. Choose another folder or move it away.")]
     Exists { path: PathBuf },
     #[error("slot {slot} can't be written after slot {last}: slots must ascend.")]

@@ -63,7 +63,7 @@ impl Chain {
         if start == "densest" {
             return self.densest_window(blocks.unwrap_or(self.len as u64));
         }
-        self.window(&start.parse::<Point>()?, blocks)
+        self.window(&start.parse::<Point>().map_err(|_| ChainError::Start(start.to_owned()))?, blocks)
     }
 
     /// The window of `blocks` blocks with the most bytes; the first of several such.

@@ -87,6 +87,16 @@ def test_show_names_no_package_whose_version_is_not_known(tmp_path: Path) -> Non
     assert not any(name.startswith("target ") for name in open_run(run).manifest.versions)
 
 
+def test_an_empty_name_for_a_store_is_refused(tmp_path: Path) -> None:
+    """As of a variable that isn't set: the run was kept with the version that it records."""
+    write_run(tmp_path / "run", "x", RATES)
+    for option in ("--version", "--ref", "--branch", "--target", "--machine"):
+        done = slotmark("store", "add", "run", "--to", "store", option, "", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"slotmark: {option} '': it is empty. Leave {option} out, or give it a value.\n"
+    assert not (tmp_path / "store").exists()
+
+
 def test_a_start_that_is_none_gets_all_that_there_are(tmp_path: Path) -> None:
     made = slotmark("chain", "synth", "--workload", "value-only", "--blocks", 5, "-o", tmp_path / "chain")
     assert made.returncode == 0, made.stderr

@@ -15,6 +15,13 @@ def given(context: typer.Context) -> Iterator[tuple[str, str]]:
             yield parameter.name, parameter.opts[-1]
 
 
+def refuse_empty(context: typer.Context) -> None:
+    """Raises ArgumentError where an option was given an empty text, as of a variable that isn't set: it would mean that it wasn't given."""
+    for name, option in given(context):
+        if context.params[name] == "":
+            raise ArgumentError(f"{option} '': it is empty. Leave {option} out, or give it a value.")
+
+
 def refuse_densest_of_any_length(start: str | None, blocks: int | None) -> None:
     """Raises ArgumentError where ``--start densest`` has no ``--blocks``."""
     if start == "densest" and blocks is None:

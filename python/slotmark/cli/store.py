@@ -13,6 +13,7 @@ import typer
 
 from slotmark.cli.bisect import bisect
 from slotmark.cli.console import progress, talk
+from slotmark.cli.given import refuse_empty
 from slotmark.cli.groups import group
 from slotmark.errors import ArgumentError, StoreError, did_you_mean
 from slotmark.places import file_of, place
@@ -42,6 +43,7 @@ DecisionsOption = Annotated[
 
 @app.command(epilog="Example: slotmark store add runs/10.6 --to store --version 10.6.0 --ref 7a1ecf7")
 def add(
+    context: typer.Context,
     runs: Annotated[
         list[str],
         typer.Argument(
@@ -78,6 +80,7 @@ def add(
     from slotmark.cores import usable_cores
     from slotmark.history import Labels, make_store
 
+    refuse_empty(context)
     labels = Labels(ref=ref, version=version, branch=branch, target=target, machine=machine)
     opened: list[Run] = opened_runs(runs)
     store = make_store(place(to))
@@ -96,6 +99,7 @@ def add(
     "import", epilog="Example: slotmark store import results.json --format bmf --target node --to store --unit ms"
 )
 def import_(
+    context: typer.Context,
     file: Annotated[
         Path,
         typer.Argument(
@@ -125,6 +129,7 @@ def import_(
     from slotmark.temporary import temporary_folder
     from slotmark.words import counted
 
+    refuse_empty(context)
     if form not in FORMATS:
         raise ArgumentError(
             f"--format '{form}': not known.{did_you_mean(form, list(FORMATS))} Formats are {', '.join(FORMATS)}."

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from slotmark.cli.reports import paths_of
 from slotmark.run import open_run
 from tests.conftest import slotmark
 from tests.made_up_runs import write_run
@@ -87,6 +88,28 @@ def test_show_names_no_package_whose_version_is_not_known(tmp_path: Path) -> Non
     assert not any(name.startswith("target ") for name in open_run(run).manifest.versions)
 
 
+def test_a_run_with_a_comma_in_its_name_can_be_named(tmp_path: Path) -> None:
+    """Commands made such runs, and "runs/a: no such run folder" was all that `compare` said of them."""
+    for name in ("x,1", "x,2", "y", "z"):
+        write_run(tmp_path / name, name[0], RATES)
+    done = slotmark("compare", "x,1", "y", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = slotmark("compare", "x,3", "y", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "x: no such run folder" in done.stderr
+
+
+def test_paths_with_commas_are_told_apart_by_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("x,1", "x,2", "y"):
+        Path(name).mkdir()
+    assert paths_of("y,x,1,,x,2") == ["y", "x,1", "x,2"]
+    assert paths_of("x,3,s3://bucket/a") == ["x", "3", "s3://bucket/a"]
+    assert paths_of(",") == []
+    Path("x").mkdir()
+    assert paths_of("x,1") == ["x", "1"]
+
+
 def test_an_empty_name_for_a_store_is_refused(tmp_path: Path) -> None:
     """As of a variable that isn't set: the run was kept with the version that it records."""
     write_run(tmp_path / "run", "x", RATES)
@@ -98,7 +121,7 @@ def test_an_empty_name_for_a_store_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_start_that_is_none_gets_all_that_there_are(tmp_path: Path) -> None:
-    made = slotmark("chain", "synth", "--workload", "value-only", "--blocks", 5, "-o", tmp_path / "chain")
+    made = slotmark("chain", "synth", "--workload", "value-only", "--blocks", "5", "-o", tmp_path / "chain")
     assert made.returncode == 0, made.stderr
     done = slotmark("chain", "info", tmp_path / "chain", "--start", "5")
     assert done.returncode == 2

@@ -86,10 +86,22 @@ def opened_runs(named: Sequence[str]) -> "list[Run]":
 
 def opened_sides(command: str, named: Sequence[str]) -> "list[list[Run]]":
     """The runs of each side: ``A`` is a run or a folder of runs, ``A1,A2`` several. ArgumentError where a side names none."""
-    opened = [opened_runs([path for path in side.split(",") if path]) for side in named]
+    opened = [opened_runs(paths_of(side)) for side in named]
     if not all(opened):
         raise ArgumentError(f"{command}: a side names no folder at all. Name A1,A2 for several runs of one target.")
     return opened
+
+
+def paths_of(side: str) -> list[str]:
+    """The places that commas separate; a comma belongs to a name where the name up to it isn't there and the longer one is."""
+    found: list[str] = []
+    left = side.split(",")
+    while left:
+        ends = range(1, len(left) + 1)
+        end = next((end for end in ends if os.path.lexists(",".join(left[:end]))), 1)
+        found.append(",".join(left[:end]))
+        left = left[end:]
+    return [one for one in found if one]
 
 
 def share_freed_memory() -> None:

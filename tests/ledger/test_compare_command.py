@@ -14,7 +14,7 @@ from slotmark.compare import alone, show_run
 from slotmark.report.exports import figures
 from slotmark.run import open_run
 from tests.conftest import remarks, slotmark
-from tests.ledger.recordings import AGE_2024, points, tab_separated, written
+from tests.ledger.recordings import AGE_2024, beacon_run, points, tab_separated, written
 
 TARGETS = [("8.10", "base", 1.0), ("8.10", "split", 1.1), ("9.6", "base", 0.8), ("9.6", "split", 0.88)]
 
@@ -115,9 +115,29 @@ def test_runs_over_other_blocks_are_refused(tmp_path: Path) -> None:
     assert "did different work: blocks is 60 and 61" in done.stderr
 
 
+def test_a_process_in_two_formats_counts_once(tmp_path: Path) -> None:
+    """It was compared with itself, or made two of one side's processes."""
+    recorded = points(60)
+    for name, recording in (
+        ("table.csv", tab_separated(recorded)),
+        ("beacon.json", beacon_run(recorded)),
+        ("other.csv", tab_separated(points(60, seed=2))),
+    ):
+        file = written(tmp_path, name, recording)
+        done = slotmark("ledger", "import", file, "--target", name[:5], "-o", tmp_path / file.stem)
+        assert done.returncode == 0, done.stderr
+    for sides in (["table", "beacon"], ["other", "table", "beacon"]):
+        done = slotmark("compare", *(tmp_path / side for side in sides))
+        assert (done.returncode, done.stderr) == (
+            2,
+            "slotmark: process 1 of table and process 1 of beaco have the same Total time of every block: they are one process, which must count once. Leave one out.\n",
+        )
+    assert slotmark("compare", tmp_path / "other", tmp_path / "beacon").returncode == 0
+
+
 def test_totals_of_two_ages_are_refused_when_compared(tmp_path: Path) -> None:
     old = written(tmp_path, "old.csv", tab_separated(points(60, with_table_read=False), AGE_2024))
-    new = written(tmp_path, "new.csv", tab_separated(points(60)))
+    new = written(tmp_path, "new.csv", tab_separated(points(60, seed=2)))
     for name, file in (("old", old), ("new", new)):
         assert slotmark("ledger", "import", file, "-o", tmp_path / "runs" / name).returncode == 0
     done = slotmark("compare", tmp_path / "runs" / "old", tmp_path / "runs" / "new")

@@ -1,5 +1,6 @@
 """Repeated costs of the same blocks, in several processes per side, block by block. docs/ledger.md explains the method."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -41,6 +42,9 @@ MOST_ZEROS = 0.01
 """The share of blocks with a cost of 0 above which there are no ratios of blocks, only of sums."""
 
 TYPICAL, SUMS = OF_BLOCKS
+
+NO_CHANCE = 10
+"""The number of blocks from which on two processes don't have the same costs by chance."""
 
 Masks = Mapping[str, np.ndarray]
 """Parts of the blocks by name; each shape (blocks,), of truth values."""
@@ -121,7 +125,23 @@ def _main_costs(task: Task, main: Metric) -> list[CostMatrix]:
                 f"{task.sides[0].name} and {side.name} hold other blocks: only processes over the same blocks can be compared."
             )
         matrices.append(matrix)
+    _refuse_twins([side.name for side in task.sides], matrices, main)
     return matrices
+
+
+def _refuse_twins(names: Sequence[str], matrices: Sequence[CostMatrix], main: Metric) -> None:
+    """Raises ComparisonError where two processes have the same cost of every block: they are one, as where it was imported from files of two formats."""
+    known: dict[bytes, str] = {}
+    for name, matrix in zip(names, matrices, strict=True):
+        if matrix.keys.size < NO_CHANCE:
+            continue
+        for number, costs in enumerate(matrix.values, start=1):
+            here = f"process {number} of {name}"
+            there = known.setdefault(hashlib.sha256(costs.tobytes()).digest(), here)
+            if there != here:
+                raise ComparisonError(
+                    f"{there} and {here} have the same {main.name} of every block: they are one process, which must count once. Leave one out."
+                )
 
 
 def _entries(

@@ -107,6 +107,13 @@ def test_a_simulation_counts_once_by_way_of_its_logs_and_direct(tmp_path: Path) 
     ):
         refuse_unlike_runs([[ingested, direct], [other]])
     refuse_unlike_runs([[ingested, other]])
+    # Ingested before runs named the simulation.
+    old = Run(ingested.path, msgspec.structs.replace(ingested.manifest, sources=ingested.manifest.sources[:-1]))
+    with pytest.raises(
+        ComparisonError, match=r"have the same table '.*' to the last byte: they were simulated from one"
+    ):
+        refuse_unlike_runs([[old, direct], [other]])
+    refuse_unlike_runs([[old, other], [direct]])  # seeds that both sides have
 
 
 def test_a_topology_of_a_file_goes_the_same_way(tmp_path: Path) -> None:

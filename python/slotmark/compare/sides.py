@@ -9,6 +9,9 @@ from slotmark.metrics import catalogue
 from slotmark.places import Place
 from slotmark.run import Manifest, Run
 
+NO_CHANCE = 100
+"""The number of rows from which on no two seeds draw the same table."""
+
 
 def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
     """One side per group of runs, named by its target where all targets differ, else by the folder of its run, or the one that only its runs are in.
@@ -143,11 +146,27 @@ def refuse_unlike_runs(groups: Sequence[Sequence[Run]], *, simulated_twins: bool
                         "Leave one out."
                     )
             read |= dict.fromkeys(files, side.name)
+            if same := _drawn_again(group[: group.index(side)], side):
+                raise ComparisonError(
+                    f"{same[0]} and {side.name} have the same table '{same[1]}' to the last byte: they were simulated from one seed, which must count once. Leave one out."
+                )
 
 
 def recordings(manifest: Manifest) -> dict[str, str]:
     """The paths of the files that no other run may be made from, by their digests."""
     return {} if catalogue(manifest.bench).files_of_several else manifest.recordings
+
+
+def _drawn_again(before: Sequence[Side], side: Side) -> tuple[str, str] | None:
+    """Returns the simulated run of the same side that has a table of this one, and the table's name: as the logs of a simulation and what `--direct` made of it."""
+    if side.manifest.origin != "simulated":
+        return None
+    ours = {part.digest: part.table for part in side.manifest.parts if part.rows >= NO_CHANCE}
+    for other in before:
+        for part in other.manifest.parts:
+            if part.digest in ours:
+                return other.name, part.table
+    return None
 
 
 def _refuse_another_target(first: Side, other: Side) -> None:

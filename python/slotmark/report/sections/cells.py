@@ -213,8 +213,8 @@ def contradictions(rows: Iterable[Row]) -> list[str]:
     if not names:
         return []
     return [
-        f"{listed(few([*names], MOST_NAMED))}: medians go the other way than the typical ratio, which decides. Such samples lie at levels far apart, "
-        "which no one figure describes: look at every sample."
+        f"{listed(few([*names], MOST_NAMED))}: medians go the other way than the typical ratio, which decides. Such samples vary too much for one "
+        "figure: look at every sample."
     ]
 
 

@@ -1,5 +1,7 @@
 """Tables fitted to a page."""
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,7 +38,7 @@ def test_columns_fill_the_line(made: Table) -> None:
 
 @given(st.text())
 def test_places_to_break_change_nothing_else(text: str) -> None:
-    assert breakable(text).replace(BREAK, "") == text.replace(BREAK, "")
+    assert breakable(text).replace(BREAK, "") == re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text.replace(BREAK, ""))
 
 
 def test_long_words_break_after_punctuation_and_hashes_anywhere() -> None:

@@ -307,6 +307,15 @@ def test_units_are_not_broken_over_lines() -> None:
     assert not re.search(r"blocks/\s", text)
 
 
+def test_percent_signs_stay_with_their_numbers() -> None:
+    """An interval's " %]" stood alone in narrow cells."""
+    interval = "-38.1 % [-68.3 to +20.6 %] "
+    paragraphs = [Paragraph(f"{'w' * letters} " * 8 + interval * 30) for letters in range(1, 12)]
+    text = poppler("pdftotext", pdf(document(*paragraphs)), "-layout", "-").decode()
+    assert text.count("+20.6 %]") == 11 * 30
+    assert not re.search(r"(?m)^\s*%", text)
+
+
 def test_hashes_are_broken_in_narrow_columns_and_whole_when_copied(tmp_path: Path) -> None:
     digest = "0123456789abcdef" * 4
     columns = [Column("", "left"), *(Column(f"run {run}", "left") for run in range(5))]

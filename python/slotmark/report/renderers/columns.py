@@ -20,6 +20,7 @@ SIZES = (1.0, 0.93, 0.86, 0.8, 0.74, 0.68)
 """The type sizes that are tried, as shares of the usual one."""
 
 _PIECE = re.compile("[^-_/.:,=&]*[-_/.:,=&]+|[^-_/.:,=&]+")
+_OF_NUMBER = re.compile(r"(?<=\d) (?=%)")
 _LONG = re.compile(rf"[^\s]{{{LONG_WORD + 1},}}")
 
 
@@ -32,8 +33,9 @@ class Fit(msgspec.Struct, frozen=True):
 
 
 def breakable(text: str) -> str:
-    """The text with :data:`BREAK` where its long words may be broken."""
-    return _LONG.sub(lambda word: BREAK.join(map(_pieces, _PIECE.findall(word[0]))), text)
+    """The text with :data:`BREAK` where its long words may be broken; no line is broken between a number and its percent sign."""
+    together = _OF_NUMBER.sub("\N{NO-BREAK SPACE}", text)
+    return _LONG.sub(lambda word: BREAK.join(map(_pieces, _PIECE.findall(word[0]))), together)
 
 
 def longest_word(text: str) -> int:

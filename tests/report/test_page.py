@@ -78,6 +78,23 @@ def test_names_of_clients_are_not_broken_in_the_table_of_every_run(tmp_path: Pat
     assert {count for _, count in lines} == {1}
 
 
+def test_all_samples_of_every_run_are_in_sight(tmp_path: Path) -> None:
+    """The last column was cut at 1,280 pixels, and had to be scrolled to."""
+    rates = [150_000.0 + 10_000 * (7 * number % 10) for number in range(20)]
+    parts = {"decode, 100 in flight": rates, "decode, sequential": rates}
+    runs = [write_run(tmp_path / name, name, parts) for name in ("native", "cardano-multiplatform")]
+    file = tmp_path / "report.html"
+    file.write_text(html(comparison_document(compare(runs))))
+    with opened_page(file) as page:
+        page.set_viewport_size({"width": 1280, "height": SCREEN_HEIGHT})
+        page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+        beyond = page.evaluate(
+            "[...document.querySelectorAll('#every-run .scroll')].map((one) => one.scrollWidth - one.clientWidth)"
+        )
+    assert beyond
+    assert max(beyond) <= 0
+
+
 def without_spaces(text: str) -> str:
     return "".join(text.split())
 

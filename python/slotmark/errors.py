@@ -4,8 +4,12 @@ Every message is one sentence that names the file or argument and what was expec
 The command line prints it on one line; anything else that escapes is a fault of slotmark's own.
 """
 
+import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The system's errors for a write where a disk is full, and for one beyond a limit."""
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
@@ -13,6 +17,28 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     names = {name.lower(): name for name in known}
     near = get_close_matches(given.lower(), names, n=1)
     return f" Did you mean '{names[near[0]]}'?" if near else ""
+
+
+def remedy(error: OSError, other: str = "choose another -o", again: str = "run the same command again") -> str:
+    """Returns the sentence on what to do where a place can't be written: to make room, to make it writable, or to name another.
+
+    Args:
+        error: The system's, or Arrow's.
+        other: How to name another place; empty where it can't be another.
+        again: How to go on afterwards.
+    """
+    if error.errno in NO_ROOM:
+        return f"Make room, and {again}."
+    if other and error.errno in (errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG):  # a file is where a folder is to be
+        return f"{other[0].upper()}{other[1:]}."
+    return f"Make the folder writable, {f'or {other}' if other else f'and {again}'}."
+
+
+def unwritten(
+    place: object, error: OSError, other: str = "choose another -o", again: str = "run the same command again"
+) -> str:
+    """The line where a place can't be written, with its :func:`remedy`."""
+    return f"{place}: can't be written ({error.strerror or error}). {remedy(error, other, again)}"
 
 
 class SlotmarkError(Exception):

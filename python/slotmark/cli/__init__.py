@@ -41,7 +41,7 @@ from slotmark.cli import (
 )
 from slotmark.cli.console import forget_reader, print_what_the_encoding_has
 from slotmark.cli.groups import Commands
-from slotmark.errors import SlotmarkError
+from slotmark.errors import NO_ROOM, SlotmarkError
 from slotmark.places import refuse_secrets
 
 app = typer.Typer(
@@ -98,9 +98,6 @@ app.command("forecast", epilog="Example: slotmark forecast ledger-runs --profile
     forecast.forecast
 )
 
-
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""The system's errors for a write where a disk is full, and for one beyond a limit."""
 
 _POSSIBLE = re.compile(r" \((?:Possible options: |Did you mean )([^()]*?)\??\)$")
 """The end of the library's message for an unknown option."""

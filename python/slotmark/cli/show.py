@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from slotmark.cli.reports import AsJson, opened_run, print_json
-from slotmark.errors import ArgumentError
+from slotmark.errors import ArgumentError, unwritten
 from slotmark.places import file_of
 
 
@@ -95,9 +95,7 @@ def samples(
         with written_whole(out) as [partial]:
             write(table, partial)
     except OSError as error:
-        raise ArgumentError(
-            f"{out}: can't be written ({error.strerror or error}). Choose another -o, or make room."
-        ) from error
+        raise ArgumentError(unwritten(out, error)) from error
 
 
 def _format(given: Format | None, out: Path | None) -> Format:

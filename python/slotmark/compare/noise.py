@@ -16,7 +16,7 @@ import numpy as np
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.rows import ALL
 from slotmark.compare.warnings import machines
-from slotmark.errors import ArgumentError, ComparisonError
+from slotmark.errors import ArgumentError, ComparisonError, unwritten
 from slotmark.metrics import catalogue
 from slotmark.numbers import percent
 from slotmark.run import MachineFacts, Run
@@ -149,7 +149,7 @@ def write_noise(noise: Noise, file: Path) -> None:
         with written_whole(file) as [partial]:
             partial.write_bytes(msgspec.json.format(msgspec.json.encode(noise), indent=2) + b"\n")
     except OSError as error:
-        raise ArgumentError(f"{file}: can't be written ({error.strerror}). Choose another -o, or make room.") from error
+        raise ArgumentError(unwritten(file, error)) from error
 
 
 def read_noise(file: Path, measure: str) -> Noise:

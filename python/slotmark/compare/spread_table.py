@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from slotmark.errors import ArgumentError, ComparisonError
+from slotmark.errors import ArgumentError, ComparisonError, unwritten
 from slotmark.metrics import Metric, catalogue
 from slotmark.run import Manifest
 from slotmark.statistics.between_runs import Scale, Spread
@@ -216,7 +216,7 @@ def write_spread_table(table: SpreadTable, file: Path) -> None:
         with written_whole(file) as [partial]:
             partial.write_text(spread_table_text(table), encoding="utf-8")
     except OSError as error:
-        raise ArgumentError(f"{file}: can't be written ({error.strerror}). Choose another -o, or make room.") from error
+        raise ArgumentError(unwritten(file, error)) from error
 
 
 def spread_table_text(table: SpreadTable) -> str:

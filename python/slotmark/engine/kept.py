@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from slotmark.errors import PieceError
+from slotmark.errors import PieceError, unwritten
 from slotmark.texts import content_of
 from slotmark.whole_files import written_whole
 
@@ -130,9 +130,7 @@ def put(file: Path, found: Kept, folder: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(folder_of(file) / one.name, target, follow_symlinks=False)
     except OSError as error:
-        raise PieceError(
-            f"{folder}: {error.strerror}. Make room, or choose another -o, and run the same command again."
-        ) from error
+        raise PieceError(unwritten(folder, error)) from error
 
 
 def folder_of(file: Path) -> Path:

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 
 from slotmark.cleaning import cleaned, one_line
-from slotmark.errors import ArgumentError, StoreError
+from slotmark.errors import ArgumentError, StoreError, unwritten
 from slotmark.history.store import Store
 from slotmark.places import Url
 from slotmark.texts import MOST_TOML_BYTES, dates_as_text, parsed_toml, toml_text, toml_value
@@ -143,9 +143,7 @@ def accept(store: Store, decided: Accepted, file: Path | None = None) -> Path:
             _decisions(str(file), text)
             partial.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise StoreError(
-            f"{file}: can't be written ({error.strerror}). Make room, or name another file by --decisions."
-        ) from error
+        raise StoreError(unwritten(file, error, "name another file by --decisions")) from error
     except UnicodeDecodeError as error:
         raise _wrong(str(file), error) from error
     return file

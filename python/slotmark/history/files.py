@@ -1,6 +1,5 @@
 """The small files of a store: read whole, written whole, some of them once. In a folder of this machine or in an object store."""
 
-import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -8,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from slotmark.errors import StoreError
+from slotmark.errors import StoreError, unwritten
 from slotmark.places import Place, Url
 from slotmark.run.storage import MANIFEST
 from slotmark.stores import Bucket
@@ -115,7 +114,7 @@ class FolderFiles:
                 os.fsync(out.fileno())
             yield partial
         except OSError as error:
-            raise StoreError(f"{file}: can't be written ({error.strerror}). {_remedy(error)}.") from error
+            raise StoreError(unwritten(file, error, "name another place")) from error
         finally:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
@@ -157,11 +156,3 @@ class BucketFiles:
 def files_at(place: Place) -> Files:
     """The files below a place."""
     return BucketFiles(place) if isinstance(place, Url) else FolderFiles(place)
-
-
-def _remedy(error: OSError) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "Make room, and run the same command again"
-    if error.errno in (errno.ENOTDIR, errno.EEXIST):  # a file is where a folder is to be made
-        return "Name another place"
-    return "Make the folder writable, and run the same command again"

@@ -17,7 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from slotmark import warnings
-from slotmark.errors import ArgumentError, RunError, TargetError
+from slotmark.errors import ArgumentError, RunError, TargetError, unwritten
 from slotmark.run import MachineFacts, SourceFile, machine_warnings, utc_now
 from slotmark.warnings import Warning
 from slotmark.words import counted
@@ -268,9 +268,7 @@ class Unfinished(Generic[R]):
             self.done.pop()
             with suppress(OSError):  # what there was room for is no whole line
                 self.path.unlink() if before is None else os.truncate(self.path, before)
-            raise RunError(
-                f"{self.path}: can't be written ({error.strerror}). Make room, and continue with --resume."
-            ) from error
+            raise RunError(unwritten(self.path, error, "", "continue with --resume")) from error
         self._waiting.clear()
 
     def remove(self) -> None:

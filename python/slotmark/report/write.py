@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from slotmark.cleaning import one_line
-from slotmark.errors import RunError
+from slotmark.errors import RunError, remedy
 from slotmark.places import folder_of
 from slotmark.report.document import Document
 from slotmark.report.renderers.csv import write_csv
@@ -57,9 +57,7 @@ def write_report(document: Document, result: msgspec.Struct, folder: Path) -> li
         if not there:
             with suppress(OSError):  # another command writes there
                 folder.rmdir()
-        raise RunError(
-            f"{folder}: can't write the report ({error.strerror}). Choose another -o, or make room."
-        ) from error
+        raise RunError(f"{folder}: can't write the report ({error.strerror}). {remedy(error)}") from error
     return [folder / name for name in files]
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slotmark.cleaning import one_name
-from slotmark.errors import RunError
+from slotmark.errors import RunError, remedy, unwritten
 from slotmark.places import Place, Url, place
 from slotmark.run.integrity import parts_of, refuse_unlike_tables
 from slotmark.run.manifest import ROUND, SCHEMA, Manifest, TablePart, manifest_of
@@ -202,7 +202,7 @@ def as_of_round(run: Run, session: str, number: int) -> Run:
         with written_whole(run.path / MANIFEST) as (partial,):
             partial.write_bytes(_text_of(manifest))
     except OSError as error:
-        raise RunError(f"{run.path / MANIFEST}: can't be written ({error.strerror}). Make room.") from error
+        raise RunError(unwritten(run.path / MANIFEST, error, "")) from error
     return Run(run.place, manifest)
 
 
@@ -258,7 +258,7 @@ class RunWriter:
             pq.write_table(table, path, compression="zstd")
         except OSError as error:
             raise RunError(
-                f"{self.path}: can't write table '{name}' ({error}). Nothing was kept; make room and run again."
+                f"{self.path}: can't write table '{name}' ({error}). Nothing was kept. {remedy(error)}"
             ) from error
         self._rows[name] = table.num_rows
 
@@ -271,7 +271,7 @@ class RunWriter:
                 self._unfinished.take(file, folder / f"part-{number:05}.parquet")
         except OSError as error:
             raise RunError(
-                f"{self.path}: can't write table '{name}' ({error}). Nothing was kept; make room and run again."
+                f"{self.path}: can't write table '{name}' ({error}). Nothing was kept. {remedy(error)}"
             ) from error
         self._rows[name] = sum(pq.read_metadata(file).num_rows for file in files)
 
@@ -301,7 +301,5 @@ class RunWriter:
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 refuse_existing(self.path)  # another writer was faster
-            raise RunError(
-                f"{self.path}: can't write the run ({error}). Nothing was kept; make room and run again."
-            ) from error
+            raise RunError(f"{self.path}: can't write the run ({error}). Nothing was kept. {remedy(error)}") from error
         return Run(self.path, manifest)

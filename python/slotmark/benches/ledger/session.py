@@ -11,7 +11,7 @@ from slotmark.benches.ledger.invocation import invoke
 from slotmark.benches.ledger.recorded import Recorded, from_slot
 from slotmark.benches.ledger.runs import Process, blocks_table, process_of
 from slotmark.benches.ledger.targets import Program
-from slotmark.errors import RunError, TargetError
+from slotmark.errors import RunError, TargetError, unwritten
 from slotmark.measure import session
 from slotmark.measure.limits import Limited
 from slotmark.measure.session import OnStep, Turns
@@ -111,7 +111,7 @@ def _measure(schedule: Schedule, program: Program, number: int, order: int) -> P
         schedule.parts.mkdir(parents=True, exist_ok=True)
         pq.write_table(blocks_table(recorded, number), path, compression="zstd")
     except OSError as error:
-        raise RunError(f"{path}: can't be written ({error}). Make room, and continue with --resume.") from error
+        raise RunError(unwritten(path, error, "", "continue with --resume")) from error
     return msgspec.structs.replace(process, file="", facts=facts, wall_ns=ran.wall_ns)
 
 

@@ -1,6 +1,7 @@
 """Pieces on Ray where it, or a node of it, can't do them: refused in a line, without a cluster."""
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -145,3 +146,21 @@ def test_a_node_that_does_not_answer_is_not_one_of_another_version() -> None:
         "198.18.0.2: this node of the Ray cluster doesn't answer (no answer: The node died). It may have been lost a moment ago: Ray counts a "
         "node for some 20 s after its end. Wait and run the same command again, or end it there with `ray stop`."
     )
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_head_that_does_not_answer_is_named_and_nothing_is_left(there: bool, tmp_path: Path) -> None:
+    """Ray tried it for more than ten minutes without a word; what the command had made for outputs stayed."""
+    pytest.importorskip("ray")
+    if there:
+        (tmp_path / "out").mkdir()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and doesn't listen
+        head = f"127.0.0.1:{taken.getsockname()[1]}"
+        environment = {**os.environ, "RAY_ADDRESS": head}
+        refused = slotmark(*SWEEP, "--engine", "ray", "-o", tmp_path / "out", env=environment, timeout=100)
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        f"slotmark: --engine ray: nothing answers at {head} (Connection refused). This command runs on a node of a running cluster; RAY_ADDRESS=HOST:PORT names its head.\n",
+    )
+    assert [one.name for one in tmp_path.rglob("*")] == (["out"] if there else [])

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -37,6 +38,9 @@ _REFUSED = "the cluster refused the token of this command, or it has none. Copy 
 _TRIPS = 50
 """Round trips for a clock."""
 
+_ANSWERS_S = 20
+"""Time in which a cluster's head answers that something listens there."""
+
 _SETTINGS = {
     "RAY_task_oom_retries": "3",  # Ray's default is to try a piece for ever that is beyond the memory of its node
     "RAY_DEDUP_LOGS": "0",
@@ -55,6 +59,10 @@ def drive(pipe: Connection, log: Path, for_pieces: bool) -> None:
     os.chdir("/")  # Ray lets workers import from the folder of the driver
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
+    if why := _unanswered(os.environ.get("RAY_ADDRESS", "")):
+        with suppress(OSError):
+            pipe.send(Lost(why))
+        return
     ray: Any = importlib.import_module("ray")
     try:
         context = ray.init("auto", log_to_driver=False, logging_level="ERROR")
@@ -86,6 +94,18 @@ def drive(pipe: Connection, log: Path, for_pieces: bool) -> None:
     finally:
         _cancel(ray, list(refs))
         ray.shutdown()
+
+
+def _unanswered(address: str) -> str:
+    """Returns that nothing answers at ``HOST:PORT``, where that is so: Ray itself tries for more than ten minutes. Empty for other addresses."""
+    host, _, port = address.rpartition(":")
+    if not host or "/" in host or not port.isdigit():
+        return ""
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWERS_S).close()
+    except (OSError, OverflowError) as error:
+        return f"nothing answers at {address} ({getattr(error, 'strerror', None) or error})."
+    return ""
 
 
 def _do(ray: Any, pipe: Connection, begin: Begin, refs: dict[Any, int], cores: float) -> None:

@@ -1,8 +1,9 @@
 """Pieces on the nodes of a Ray cluster: the engine."""
 
+import shutil
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,12 +52,17 @@ def on_ray(
     connection: list[tuple[Driver, Cluster]] = []
     ending = ExitStack()
     there = ending.enter_context(reached(shared or folder))
+    new = [one for one in (folder, folder.parent) if not one.exists()]
 
     def reach() -> tuple[Driver, Cluster]:
         if not connection:
-            driver, cluster = ending.enter_context(connected(folder, for_pieces=True))
-            checked(cluster)
-            refuse(cluster, insecure=insecure, labels=labels)
+            try:
+                driver, cluster = ending.enter_context(connected(folder, for_pieces=True))
+                checked(cluster)
+                refuse(cluster, insecure=insecure, labels=labels)
+            except EngineError:
+                _forget(folder, new)
+                raise
             connection.append((driver, cluster))
         return connection[0]
 
@@ -92,6 +98,15 @@ def on_ray(
 
     with ending:
         yield engine
+
+
+def _forget(folder: Path, new: Sequence[Path]) -> None:
+    """Removes the folder that this call made, and what it is in where that is new and empty: no piece was begun."""
+    if folder in new:
+        shutil.rmtree(folder, ignore_errors=True)
+    if folder.parent in new:
+        with suppress(OSError):  # something else is in it
+            folder.parent.rmdir()
 
 
 def _finishing(

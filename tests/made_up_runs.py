@@ -2,9 +2,9 @@
 
 import hashlib
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import pyarrow as pa
 
@@ -61,7 +61,40 @@ def workload(blocks: int = 10_000, modes: Sequence[str] = ("decode", "raw")) -> 
     }
 
 
-# Long because each figure that a test may think up is a parameter, with a line that says what it is.
+class Costs(TypedDict, total=False):
+    """Figures of a client's processes: of each one number for all, one per round, or either by setting.
+
+    Attributes:
+        cpu_us_per_block: Processor time.
+        switches_per_block: Voluntary context switches.
+        peak_memory_mb: In 10^6 bytes.
+        first_block_ms: Time to the first block.
+        startup_ms: Time to `ready`.
+        floor_blocks_per_s: The floor's figure; None where it didn't run.
+        server_share: The server's CPU share of a core, as a fraction; None with somebody else's node.
+    """
+
+    cpu_us_per_block: Figures
+    switches_per_block: Figures
+    peak_memory_mb: Figures
+    first_block_ms: Figures
+    startup_ms: Figures
+    floor_blocks_per_s: Figures | None
+    server_share: Figures | None
+
+
+USUAL = Costs(
+    cpu_us_per_block=80.0,
+    switches_per_block=1.0,
+    peak_memory_mb=24.0,
+    first_block_ms=1.5,
+    startup_ms=12.0,
+    floor_blocks_per_s=200_000.0,
+    server_share=0.30,
+)
+"""Figures of a test that thinks up no others."""
+
+
 def write_run(
     path: Path,
     target: str,
@@ -70,13 +103,6 @@ def write_run(
     session: str = "s1",
     blocks: int = 10_000,
     rounds: Sequence[int] | None = None,
-    cpu_us_per_block: Figures = 80.0,
-    switches_per_block: Figures = 1.0,
-    peak_memory_mb: Figures = 24.0,
-    first_block_ms: Figures = 1.5,
-    startup_ms: Figures = 12.0,
-    floor_blocks_per_s: Figures | None = 200_000.0,
-    server_share: Figures | None = 0.30,
     windows: int = 10,
     warmup: bool = True,
     version: str = "1.0.0",
@@ -87,6 +113,7 @@ def write_run(
     versions: Mapping[str, str] | None = None,
     warnings: Sequence[Warning] = (),
     bench: str = "chainsync",
+    **costs: Unpack[Costs],
 ) -> Run:
     """Writes a chainsync run folder at ``path`` and returns it opened.
 
@@ -97,13 +124,6 @@ def write_run(
         session: Runs of one session can be paired.
         blocks: Blocks an invocation.
         rounds: Numbers of the rounds, where they aren't 1, 2, 3…
-        cpu_us_per_block: And the others: one number for all, one per round, or either by setting.
-        switches_per_block: Voluntary context switches.
-        peak_memory_mb: In 10^6 bytes.
-        first_block_ms: Time to the first block.
-        startup_ms: Time to `ready`.
-        floor_blocks_per_s: The floor's figure; None where it didn't run.
-        server_share: The server's CPU share of a core, as a fraction; None with somebody else's node.
         windows: Progress records an invocation.
         warmup: Whether there is a warm-up round, number 0, in which all was half as fast.
         version: The target's.
@@ -114,64 +134,37 @@ def write_run(
         versions: In place of slotmark's and the target's.
         warnings: The run's own.
         bench: The bench's name in the manifest.
+        costs: In place of :data:`USUAL`.
     """
     longest = max((len(rates) for rates in settings.values()), default=0)
     numbers = list(rounds) if rounds is not None else list(range(1, longest + 1))
-    modes, depths = zip(*(_mode_and_depth(setting) for setting in settings), strict=True) if settings else ((), ())
+    # No metric: two runs with the same figures aren't copies.
+    own_ns = zlib.crc32(f"{session} {target} {path.name}".encode()) % 1_000
     invocations: list[dict[str, Any]] = []
-    own_ns = (
-        zlib.crc32(f"{session} {target} {path.name}".encode()) % 1_000
-    )  # no metric: two runs with the same figures aren't copies
     for index in range(-1 if warmup else 0, longest):
         counted, at = index >= 0, max(index, 0)
         for setting, rates in settings.items():
             if index >= len(rates):
                 continue
             elapsed_ns = round(blocks * 1e9 / (rates[at] if counted else rates[at] / 2))
-            cpu_ns = round(blocks * _figure(cpu_us_per_block, setting, at) * 1e3)
-            share = None if server_share is None else _figure(server_share, setting, at)
-            floor = None if floor_blocks_per_s is None else _figure(floor_blocks_per_s, setting, at)
+            measured = _measured({**USUAL, **costs}, setting, at, blocks, elapsed_ns)
             invocations.append(
                 {
                     **_invocation(len(invocations), setting, blocks),
                     "round": numbers[index] if counted else 0,
                     "warmup": not counted,
-                    "elapsed_ns": elapsed_ns,
-                    "first_block_ns": round(_figure(first_block_ms, setting, at) * 1e6),
-                    "startup_ns": round(_figure(startup_ms, setting, at) * 1e6),
-                    "connect_ns": round(_figure(startup_ms, setting, at) * 1e5) + own_ns,
-                    "client_cpu_ns": cpu_ns,
-                    "client_user_us": cpu_ns * 8 // 10_000,
-                    "client_system_us": cpu_ns * 2 // 10_000,
-                    "client_peak_bytes": round(_figure(peak_memory_mb, setting, at) * 1e6),
-                    "client_voluntary_switches": round(_figure(switches_per_block, setting, at) * blocks),
-                    "server_cpu_ns": None if share is None else round(elapsed_ns * share),
-                    "server_peak_bytes": None if share is None else 30_000_000,
-                    "floor_blocks": None if floor is None else blocks,
-                    "floor_elapsed_ns": None if floor is None else round(blocks * 1e9 / floor),
+                    **measured,
+                    "connect_ns": measured["startup_ns"] // 10 + own_ns,
                 }
             )
+    usual = _parameters(settings, longest, blocks, windows, warmup=warmup)
     manifest = Manifest(
         id=f"{session}-{path.name}",
         bench=bench,
         origin="measured",
         target=Target(target, version, language, "0123456789ab", "rustc 1.90.0" if language == "Rust" else ""),
-        workload=dict(workload(blocks, list(dict.fromkeys(modes))) if workload_facts is None else workload_facts),
-        parameters={
-            "modes": list(dict.fromkeys(modes)),
-            "depths": list(dict.fromkeys(depths)),
-            "rounds": longest,
-            "warm-up rounds": int(warmup),
-            "seed": 1,
-            "start": f"1085316.{FIRST_HASH}",
-            "start asked for": "densest",
-            "blocks": blocks,
-            "reply delay, us": 0.0,
-            "progress every": blocks // windows if windows else blocks,
-            "pinned": True,
-            "server": "slotmark's replay server",
-            **(parameters or {}),
-        },
+        workload=dict(workload(blocks, usual["modes"]) if workload_facts is None else workload_facts),
+        parameters={**usual, **(parameters or {})},
         session=session,
         machine=machine,
         started="2026-11-21T10:00:00.000+00:00",
@@ -189,6 +182,52 @@ def write_run(
         writer.table("invocations", pa.Table.from_pylist(invocations, schema=INVOCATIONS))
         writer.table("windows", pa.Table.from_pylist(_windows(invocations, windows), schema=WINDOWS))
         return writer.finish(manifest)
+
+
+def _parameters(settings: Collection[str], rounds: int, blocks: int, windows: int, *, warmup: bool) -> dict[str, Any]:
+    """Returns what a session was asked for, where a test thinks up nothing else."""
+    modes, depths = zip(*map(_mode_and_depth, settings), strict=True) if settings else ((), ())
+    return {
+        "modes": list(dict.fromkeys(modes)),
+        "depths": list(dict.fromkeys(depths)),
+        "rounds": rounds,
+        "warm-up rounds": int(warmup),
+        "seed": 1,
+        "start": f"1085316.{FIRST_HASH}",
+        "start asked for": "densest",
+        "blocks": blocks,
+        "reply delay, us": 0.0,
+        "progress every": blocks // windows if windows else blocks,
+        "pinned": True,
+        "server": "slotmark's replay server",
+    }
+
+
+def _measured(costs: Costs, setting: str, at: int, blocks: int, elapsed_ns: int) -> dict[str, Any]:
+    """The columns of an invocation that were measured, in the round of a place."""
+    cpu_us, switches, memory_mb, first_ms, startup_ms = (
+        _figure(costs.get(name, 0.0), setting, at)
+        for name in ("cpu_us_per_block", "switches_per_block", "peak_memory_mb", "first_block_ms", "startup_ms")
+    )
+    share, floor = (
+        None if (given := costs.get(name)) is None else _figure(given, setting, at)
+        for name in ("server_share", "floor_blocks_per_s")
+    )
+    cpu_ns = round(blocks * cpu_us * 1e3)
+    return {
+        "elapsed_ns": elapsed_ns,
+        "first_block_ns": round(first_ms * 1e6),
+        "startup_ns": round(startup_ms * 1e6),
+        "client_cpu_ns": cpu_ns,
+        "client_user_us": cpu_ns * 8 // 10_000,
+        "client_system_us": cpu_ns * 2 // 10_000,
+        "client_peak_bytes": round(memory_mb * 1e6),
+        "client_voluntary_switches": round(switches * blocks),
+        "server_cpu_ns": None if share is None else round(elapsed_ns * share),
+        "server_peak_bytes": None if share is None else 30_000_000,
+        "floor_blocks": None if floor is None else blocks,
+        "floor_elapsed_ns": None if floor is None else round(blocks * 1e9 / floor),
+    }
 
 
 def _figure(figures: Figures, setting: str, at: int) -> float:

@@ -34,9 +34,9 @@ from slotmark.warnings import Warning
 MOST_IN_MEMORY = 4_000_000
 """Rows of a relation up to which a metric's samples are worked on in memory."""
 
-LONG_ROWS = 1_000_000
+LONG_ROWS = 5_000_000
 """Rows of tables that a relation in memory is made of, above which it is worked on run by run, each statement on all cores. A full run of 52
-hosts has 4 million: two at a time take 22.1 to 23.0 s in all in place of 22.3 to 24.0, but up to 1.24 GiB in place of 1.0 (2026-11-30)."""
+hosts has 4.2 million: two at a time take 20.0 to 21.1 s in all in place of 20.4 to 21.2, in the same memory (2026-11-30)."""
 
 MOST_TOGETHER = 100_000
 """Rows of a relation up to which its metrics are read by one statement: of a statement over few rows, nearly all of the time is its planning."""

@@ -24,6 +24,7 @@ from slotmark.compare.sides import refuse_unlike_runs
 from slotmark.errors import ArgumentError, ComparisonError, RunError, SimulationError
 from slotmark.metrics import Analysis
 from slotmark.run import Run, RunWriter
+from slotmark.run.manifest import TablePart
 from tests.conftest import slotmark
 
 SMALL = ("hosts=6", "pools=6", "run.slots=600", "genesis.epoch_slots=250")
@@ -114,6 +115,14 @@ def test_a_simulation_counts_once_by_way_of_its_logs_and_direct(tmp_path: Path) 
     ):
         refuse_unlike_runs([[old, direct], [other]])
     refuse_unlike_runs([[old, other], [direct]])  # seeds that both sides have
+    # A table of the cluster is that of every seed.
+    largest = max(part.rows for part in old.manifest.parts)
+    of_hosts = TablePart(table="regions", file="regions.parquet", rows=largest - 1, digest="blake3:0", bytes=1)
+    shared = [
+        Run(one.path, msgspec.structs.replace(one.manifest, parts=[of_hosts, *one.manifest.parts]))
+        for one in (old, other)
+    ]
+    refuse_unlike_runs([shared, [direct]])
 
 
 def test_a_topology_of_a_file_goes_the_same_way(tmp_path: Path) -> None:

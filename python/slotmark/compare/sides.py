@@ -158,14 +158,19 @@ def recordings(manifest: Manifest) -> dict[str, str]:
 
 
 def _drawn_again(before: Sequence[Side], side: Side) -> tuple[str, str] | None:
-    """Returns the simulated run of the same side that has a table of this one, and the table's name: as the logs of a simulation and what `--direct` made of it."""
-    if side.manifest.origin != "simulated":
+    """Returns the simulated run of the same side that has the largest part of this one's tables, and the table's name: as the logs of a simulation and what `--direct` made of it.
+
+    Smaller ones may be of the cluster and not of the seed, as a row per host.
+    """
+    parts = side.manifest.parts
+    if side.manifest.origin != "simulated" or not parts:
         return None
-    ours = {part.digest: part.table for part in side.manifest.parts if part.rows >= NO_CHANCE}
+    largest = max(parts, key=lambda part: part.rows)
+    if largest.rows < NO_CHANCE:
+        return None
     for other in before:
-        for part in other.manifest.parts:
-            if part.digest in ours:
-                return other.name, part.table
+        if any(part.digest == largest.digest for part in other.manifest.parts):
+            return other.name, largest.table
     return None
 
 

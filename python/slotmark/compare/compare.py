@@ -1,6 +1,7 @@
 """Comparing: from runs to a comparison. docs/method.md explains the method."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import msgspec
@@ -163,7 +164,9 @@ def _comparison(
         of_ranking = [metric for metric in metrics if ranked and metric.id == ranked.metric]
         between = entries_between_candidates(Task(sides, analyses, of_ranking, how)) if of_ranking else []
         work.last("where differences come from")
-        come_from, missing = _attributed(sides, analyses, confidence) if entries.explained else ([], [])
+        with ThreadPoolExecutor(1) as beside:
+            plans = [beside.submit(one.plan) for one in estimates if one.plan]
+            come_from, missing = _attributed(sides, analyses, confidence) if entries.explained else ([], [])
         of_sides = warnings_of(analyses)
         made = with_clock_warnings(
             [entry for one in estimates for entry in one.entries],
@@ -189,7 +192,11 @@ def _comparison(
         baseline=baseline,
         candidates=candidates,
         rows=rows,
-        details=[*(detail for one in estimates for detail in one.details), *come_from],
+        details=[
+            *(plan.result() for plan in plans),
+            *(detail for one in estimates for detail in one.details),
+            *come_from,
+        ],
         tests=tests,
         comparisons=comparisons,
         confidence=confidence,

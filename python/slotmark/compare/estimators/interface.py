@@ -9,7 +9,7 @@ import msgspec
 from slotmark.compare.margins import least_that_matters
 from slotmark.compare.prior import Prior
 from slotmark.compare.result import Comparison, Side
-from slotmark.compare.results.details import Detail
+from slotmark.compare.results.details import Detail, Planned
 from slotmark.compare.results.rows import ALL, Basis, BlockDesign, Quantity, Summary
 from slotmark.compare.traits import Traits
 from slotmark.compare.verdict import Judgement
@@ -233,13 +233,15 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         entries: In the order of the catalogue.
         repetitions: How many draws were made.
-        details: What it has beyond rows.
+        plan: Computes what such runs could find, in any thread; it takes a while and needs no analysis.
+        details: What else it has beyond rows.
         warnings: Warnings about the comparison.
         of_sides: Warnings about each side, one list per side; empty where there are none at all.
     """
 
     entries: list[Entry]
     repetitions: int = 0
+    plan: Callable[[], Planned] | None = None
     details: list[Detail] = []
     warnings: list[Warning] = []
     of_sides: list[list[Warning]] = []

@@ -1,6 +1,7 @@
 """Arithmetic means of runs, as clusters are published: their difference, by runs or within single ones. docs/method.md explains it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
 import msgspec
@@ -127,8 +128,7 @@ def estimate(task: Task) -> Estimate:
     for analysis in every:
         analysis.expect([metric.id for metric in task.metrics])
     with side_by_side(every) as pool:
-        for metric in task.in_turn():
-            of_sides = list(pool.map(partial(sides_of_parts, metric), task.analyses))
+        for metric, of_sides in _each_metric(task, pool):
             for part in sorted({part for of_side in of_sides for part in of_side}):
                 sides, summaries = zip(*(of_side.get(part, (None, None)) for of_side in of_sides), strict=True)
                 base = sides[0]
@@ -163,18 +163,27 @@ def estimate(task: Task) -> Estimate:
     tested = [entry.metric.rank == "decisive" for entry in entries for one in entry.measured if one and one.tested]
     by_runs = any(one and one.basis and one.basis.of_runs for entry in entries for one in entry.measured)
     once = task.bench.warnings_on("one_run", enough=str(ENOUGH_RUNS)) if entries and not by_runs else []
+    plan = partial(planned, variations, Tests(len(tested), sum(tested), task.how.confidence))
     return Estimate(
         entries=entries,
-        details=[
-            *(
-                [planned(variations, Tests(len(tested), sum(tested), task.how.confidence))]
-                if variations and tested
-                else []
-            ),
-            *([Looks(first=FIRST_LOOK, prior=PRIOR)] if task.how.at_any_look else []),
-        ],
+        plan=plan if variations and tested else None,
+        details=[Looks(first=FIRST_LOOK, prior=PRIOR)] if task.how.at_any_look else [],
         of_sides=[[*once, *other] for other in unmatched(task.sides, entries)],
     )
+
+
+def _each_metric(
+    task: Task, pool: ThreadPoolExecutor
+) -> Iterator[tuple[Metric, list[dict[str, tuple[SideUnits | None, Summary | None]]]]]:
+    """Each metric with its samples by side and part. Those of the next are put together while the caller has one's, and begun when all of one's are there: an analysis is in one thread at a time."""
+    last: tuple[Metric, list[Future[dict[str, tuple[SideUnits | None, Summary | None]]]]] | None = None
+    for metric in task.in_turn():
+        found = last and (last[0], [one.result() for one in last[1]])
+        last = metric, [pool.submit(sides_of_parts, metric, of_side) for of_side in task.analyses]
+        if found:
+            yield found
+    if last:
+        yield last[0], [one.result() for one in last[1]]
 
 
 def method(comparison: Comparison) -> str:

@@ -41,7 +41,7 @@ from slotmark.cli import (
 )
 from slotmark.cli.console import forget_reader, print_what_the_encoding_has
 from slotmark.cli.groups import Commands
-from slotmark.errors import NO_ROOM, SlotmarkError
+from slotmark.errors import NO_ROOM, SlotmarkError, unwritten
 from slotmark.places import refuse_secrets
 
 app = typer.Typer(
@@ -200,7 +200,7 @@ def _line_of(error: OSError | RuntimeError) -> str:
         # Python 3.11 has this where later ones have ELOOP.
         return f"{error}. Remove it, or name another." if str(error).startswith("Symlink loop from") else ""
     if error.errno in NO_ROOM:
-        return f"{error.filename or 'standard output'}: can't be written ({error.strerror}). Make room and run again."
+        return unwritten(error.filename or "standard output", error)
     if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
         return f"{error.filename}: no file can be there ({error.strerror}). Name another."
     return ""

@@ -7,7 +7,7 @@ from slotmark.compare.result import Side
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue
 from slotmark.places import Place
-from slotmark.run import Manifest, Run
+from slotmark.run import Manifest, Run, TablePart
 
 NO_CHANCE = 100
 """The number of rows from which on no two seeds draw the same table."""
@@ -128,6 +128,7 @@ def refuse_unlike_runs(groups: Sequence[Sequence[Run]], *, simulated_twins: bool
     read: dict[str, str] = {}
     known: dict[str, tuple[int, str]] = {}
     for number, group in enumerate(sides):
+        drawn: dict[str, str] = {}
         for side in group:
             of_side, twin = known.get(side.manifest.content, (number, ""))
             may_be = simulated_twins and of_side != number and side.manifest.origin == "simulated"
@@ -146,10 +147,12 @@ def refuse_unlike_runs(groups: Sequence[Sequence[Run]], *, simulated_twins: bool
                         "Leave one out."
                     )
             read |= dict.fromkeys(files, side.name)
-            if same := _drawn_again(group[: group.index(side)], side):
+            # As the logs of a simulation and what `--direct` made of it.
+            if (largest := _largest(side.manifest)) and largest.digest in drawn:
                 raise ComparisonError(
-                    f"{same[0]} and {side.name} have the same table '{same[1]}' to the last byte: they were simulated from one seed, which must count once. Leave one out."
+                    f"{drawn[largest.digest]} and {side.name} have the same table '{largest.table}' to the last byte: they were simulated from one seed, which must count once. Leave one out."
                 )
+            drawn |= {part.digest: side.name for part in side.manifest.parts}
 
 
 def recordings(manifest: Manifest) -> dict[str, str]:
@@ -157,21 +160,12 @@ def recordings(manifest: Manifest) -> dict[str, str]:
     return {} if catalogue(manifest.bench).files_of_several else manifest.recordings
 
 
-def _drawn_again(before: Sequence[Side], side: Side) -> tuple[str, str] | None:
-    """Returns the simulated run of the same side that has the largest part of this one's tables, and the table's name: as the logs of a simulation and what `--direct` made of it.
-
-    Smaller ones may be of the cluster and not of the seed, as a row per host.
-    """
-    parts = side.manifest.parts
-    if side.manifest.origin != "simulated" or not parts:
+def _largest(manifest: Manifest) -> TablePart | None:
+    """The largest part of the tables of a simulated run, which no other seed draws; smaller ones may be of the cluster, as a row per host. None of other runs, and where it is small."""
+    if manifest.origin != "simulated" or not manifest.parts:
         return None
-    largest = max(parts, key=lambda part: part.rows)
-    if largest.rows < NO_CHANCE:
-        return None
-    for other in before:
-        if any(part.digest == largest.digest for part in other.manifest.parts):
-            return other.name, largest.table
-    return None
+    found = max(manifest.parts, key=lambda part: part.rows)
+    return found if found.rows >= NO_CHANCE else None
 
 
 def _refuse_another_target(first: Side, other: Side) -> None:

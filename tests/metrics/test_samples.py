@@ -1,5 +1,7 @@
 """Samples: what the SQL yields over a run's tables, by hand."""
 
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from slotmark.benches.chainsync.tables import ANNOUNCEMENTS, ROLLBACKS
 from slotmark.benches.ledger.tables import BATCHES, STORE_PROCESS
 from slotmark.errors import ArgumentError, RunError
-from slotmark.metrics import Analysis, Metric, Samples, catalogue, parse_filters, register, samples
+from slotmark.metrics import Analysis, Metric, Samples, catalogue, one_ahead, parse_filters, register, samples
 from slotmark.metrics.database import Database
 from slotmark.metrics.samples import keys_of, samples_of
 from slotmark.run import Run, RunWriter, Target
@@ -435,6 +437,29 @@ def test_metrics_of_one_relation_share_the_codes_of_the_rows_that_they_have_in_c
     assert every.codes("", "run") is of(4, 3, 2, 1).codes("", "run")
     with pytest.raises(ValueError, match="read-only"):
         every.codes("", "run")[0] = 7
+
+
+def test_the_next_work_is_begun_when_all_of_the_last_is_done_and_before_it_is_taken() -> None:
+    working: list[str] = []
+    begun: list[int] = []
+
+    def work(item: int, part: str) -> int:
+        assert part not in working
+        working.append(part)
+        time.sleep(0.01 if part == "a" else 0.05)
+        working.remove(part)
+        return item
+
+    def begin(item: int) -> list[Future[int]]:
+        assert not working
+        begun.append(item)
+        return [pool.submit(work, item, part) for part in "ab"]
+
+    with ThreadPoolExecutor(2) as pool:
+        for item, found in one_ahead(range(4), begin):
+            assert found == [item, item]
+            assert begun[-1] == min(item + 1, 3)
+        assert list(one_ahead([], begin)) == []
 
 
 def test_text_is_ordered_as_text_whatever_its_numbers() -> None:

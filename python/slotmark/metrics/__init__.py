@@ -1,6 +1,6 @@
 """Metrics: the catalogue, and the SQL that turns a run's tables into samples."""
 
-from slotmark.metrics.analysis import Analysis, Meeting, samples, side_by_side
+from slotmark.metrics.analysis import Analysis, Meeting, one_ahead, samples, side_by_side
 from slotmark.metrics.catalogue import Better, Catalogue, Metric, Rank, benches, catalogue, register
 from slotmark.metrics.entries import Ends, Grows, Part, Turns
 from slotmark.metrics.filters import Filter, filters_of_run, parse_filters
@@ -36,6 +36,7 @@ __all__ = [
     "costs_together",
     "dense_ranks",
     "filters_of_run",
+    "one_ahead",
     "parse_filters",
     "parts_of",
     "ranks",

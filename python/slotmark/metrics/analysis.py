@@ -3,12 +3,12 @@
 import errno
 import os
 import resource
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import duckdb
 import msgspec
@@ -30,6 +30,9 @@ from slotmark.run import Run
 from slotmark.run.folder import in_its_place
 from slotmark.temporary import temporary_place
 from slotmark.warnings import Warning
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 
 MOST_IN_MEMORY = 4_000_000
 """Rows of a relation up to which a metric's samples are worked on in memory."""
@@ -170,13 +173,8 @@ class Analysis:
         """The samples of some metrics in turn. While the caller has one metric's, the next one's are computed. Raises as :func:`samples`."""
         self.expect(metric_ids)
         with side_by_side([self]) as pool:
-            following = None
-            for metric_id in metric_ids:
-                computed, following = following, pool.submit(self.all_samples, metric_id)
-                if computed:
-                    yield computed.result()
-            if following:
-                yield following.result()
+            for _, [found] in one_ahead(metric_ids, lambda metric_id: [pool.submit(self.all_samples, metric_id)]):
+                yield found
 
     def interrupt(self) -> None:
         """Ends with an error what another thread computes."""
@@ -445,6 +443,25 @@ def side_by_side(analyses: Sequence[Analysis], *, in_memory: Sequence[str] = ())
             for analysis in analyses:
                 analysis.interrupt()
             raise
+
+
+def one_ahead(
+    items: Iterable[Item], begun: Callable[[Item], Sequence[Future[Found]]]
+) -> Iterator[tuple[Item, list[Found]]]:
+    """Each item with the results of its work. The next one's is done while the caller has one's, and begun when all of one's is: an analysis may be in one thread at a time.
+
+    Args:
+        items: In their order.
+        begun: Begins the work of one.
+    """
+    last: tuple[Item, Sequence[Future[Found]]] | None = None
+    for item in items:
+        done = last and (last[0], [one.result() for one in last[1]])
+        last = item, begun(item)
+        if done:
+            yield done
+    if last:
+        yield last[0], [one.result() for one in last[1]]
 
 
 def samples(run: Run, metric_id: str) -> Samples:

@@ -1,7 +1,6 @@
 """Arithmetic means of runs, as clusters are published: their difference, by runs or within single ones. docs/method.md explains it."""
 
-from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Collection, Sequence
 from functools import partial
 
 import msgspec
@@ -28,7 +27,7 @@ from slotmark.compare.side_units import (
 from slotmark.compare.traits import Traits, Unit, pair_degrees
 from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
-from slotmark.metrics import Analysis, Metric, catalogue, side_by_side
+from slotmark.metrics import Analysis, Metric, catalogue, one_ahead, side_by_side
 from slotmark.numbers import independent, plain
 from slotmark.statistics.anytime import FIRST_LOOK, PRIOR
 from slotmark.statistics.between_runs import (
@@ -128,7 +127,10 @@ def estimate(task: Task) -> Estimate:
     for analysis in every:
         analysis.expect([metric.id for metric in task.metrics])
     with side_by_side(every) as pool:
-        for metric, of_sides in _each_metric(task, pool):
+        for metric, of_sides in one_ahead(
+            task.in_turn(),
+            lambda metric: [pool.submit(sides_of_parts, metric, of_side) for of_side in task.analyses],
+        ):
             for part in sorted({part for of_side in of_sides for part in of_side}):
                 sides, summaries = zip(*(of_side.get(part, (None, None)) for of_side in of_sides), strict=True)
                 base = sides[0]
@@ -170,20 +172,6 @@ def estimate(task: Task) -> Estimate:
         details=[Looks(first=FIRST_LOOK, prior=PRIOR)] if task.how.at_any_look else [],
         of_sides=[[*once, *other] for other in unmatched(task.sides, entries)],
     )
-
-
-def _each_metric(
-    task: Task, pool: ThreadPoolExecutor
-) -> Iterator[tuple[Metric, list[dict[str, tuple[SideUnits | None, Summary | None]]]]]:
-    """Each metric with its samples by side and part. Those of the next are put together while the caller has one's, and begun when all of one's are there: an analysis is in one thread at a time."""
-    last: tuple[Metric, list[Future[dict[str, tuple[SideUnits | None, Summary | None]]]]] | None = None
-    for metric in task.in_turn():
-        found = last and (last[0], [one.result() for one in last[1]])
-        last = metric, [pool.submit(sides_of_parts, metric, of_side) for of_side in task.analyses]
-        if found:
-            yield found
-    if last:
-        yield last[0], [one.result() for one in last[1]]
 
 
 def method(comparison: Comparison) -> str:

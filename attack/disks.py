@@ -12,6 +12,9 @@ from attack.faults import FOLDER_LEFT, REFUSES, TRACEBACK, TRACEBACK_BEFORE, TWO
 from attack.ground import SMALL, Ground, content, emptied
 from attack.outcome import REFUSED, Tried, chances, ended, environment, slotmark, written
 
+FULL = Path("/dev/full")
+"""A device to which no write has room."""
+
 
 def disks(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
     """Ends the room for each file at a random length, which fails writes as a full disk does, or prints to /dev/full."""
@@ -21,7 +24,7 @@ def disks(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
         if number % 4 == 3:
             arguments = printing[number // 4 % len(printing)]
             wrong = _printed_to_full(ground, folder, arguments)
-            what = "to /dev/full"
+            what = f"to {FULL}"
         else:
             arguments = writing[number % len(writing)]
             room = round(2 ** chance.uniform(0, 22))
@@ -55,6 +58,8 @@ def _printing(ground: Ground) -> list[tuple[str | Path, ...]]:
 
 def unharmed(ground: Ground) -> str:
     """Returns the fault of these commands where there is room: each ends well, and each that writes has written."""
+    if not FULL.is_char_device():
+        return f"{FULL} is no device: this system has none, or a command of root replaced it"
     for arguments in (*_writing(ground), *_printing(ground)):
         folder = emptied(ground.folder / "full")
         done = ground.attacked(*arguments, into=folder)
@@ -81,7 +86,7 @@ def _written(ground: Ground, folder: Path, arguments: tuple[str | Path, ...], ro
 
 
 def _printed_to_full(ground: Ground, folder: Path, arguments: tuple[str | Path, ...]) -> str:
-    with Path("/dev/full").open("wb") as full, tempfile.TemporaryFile() as said:
+    with FULL.open("wb") as full, tempfile.TemporaryFile() as said:
         process = subprocess.Popen(
             slotmark(*arguments), cwd=folder, env=environment(folder, **ground.variables), stdout=full, stderr=said
         )

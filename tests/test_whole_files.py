@@ -59,3 +59,33 @@ def test_an_error_leaves_nothing_and_what_was_killed_is_written_over(tmp_path: P
         partial.write_text("new")
     assert file.read_text() == "new"
     assert names(tmp_path) == ["a"]
+
+
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path: Path) -> None:
+    pipe, link, to_file = tmp_path / "pipe", tmp_path / "link", tmp_path / "to file"
+    os.mkfifo(pipe)
+    link.symlink_to("/dev/null")
+    (tmp_path / "file").write_text("older")
+    to_file.symlink_to(tmp_path / "file")
+    for special in (pipe, link):
+        with (
+            pytest.raises(OSError, match="it is a device or a pipe, not a file"),
+            written_whole(tmp_path / "a", special),
+        ):
+            pass
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    with written_whole(to_file) as [partial]:
+        partial.write_text("new")
+    assert (tmp_path / "file").read_text() == "older"
+    assert to_file.read_text() == "new"
+    assert names(tmp_path) == ["file", "link", "pipe", "to file"]
+
+
+@pytest.mark.parametrize("name", ["null", "stdout"])
+def test_nothing_is_put_into_dev(name: str) -> None:
+    place = Path("/dev", name)
+    before = place.lstat().st_ino
+    with pytest.raises(OSError, match="it is a device or a pipe, not a file"), written_whole(place):
+        raise AssertionError("root would replace it")
+    assert place.lstat().st_ino == before

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -15,14 +16,25 @@ def written_whole(*files: Path) -> Iterator[list[Path]]:
     Places are locked while they are written: what a killed command left there is written over, and a second command is refused.
 
     Raises:
-        OSError: A file can't be written, or another command is writing it; nothing is left of any.
+        OSError: A file can't be written, another command is writing it, or it is a device or a pipe, which a file may not take the place of;
+            nothing is left of any.
     """
+    for file in files:
+        _refuse_special(file)
     with ExitStack() as locks:
         # All are locked, in one order, before any is renamed: the files of a second command are then all newer than those of the first.
         partials = [locks.enter_context(_locked(file.with_name(f".{file.name}.partial"))) for file in files]
         yield partials
         for partial, file in zip(partials, files, strict=True):
             partial.rename(file)
+
+
+def _refuse_special(file: Path) -> None:
+    """Refuses /dev/null, /dev/stdout and the like: a command of root would replace them for all other programs."""
+    with suppress(FileNotFoundError):
+        mode = file.stat().st_mode  # of /dev/stdout that of what it leads to, which may be a file
+        if file.parent.resolve() == Path("/dev") or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise OSError(errno.EEXIST, "it is a device or a pipe, not a file", str(file))
 
 
 @contextmanager

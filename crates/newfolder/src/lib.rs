@@ -28,7 +28,8 @@ impl NewFolder {
     /// What killed processes left there is removed, with a line for each on standard error.
     ///
     /// # Errors
-    /// There is something at `place` ([`io::ErrorKind::AlreadyExists`]), or it can't be written.
+    /// There is something at `place` ([`io::ErrorKind::AlreadyExists`]), a file is where a folder above it is to be
+    /// ([`io::ErrorKind::NotADirectory`]), or it can't be written.
     pub fn create(place: impl AsRef<Path>) -> io::Result<Self> {
         let place = place.as_ref().to_path_buf();
         if place.symlink_metadata().is_ok() {
@@ -39,7 +40,10 @@ impl NewFolder {
         prefix.push(name);
         prefix.push(".partial-");
         let above = place.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::create_dir_all(above)?;
+        fs::create_dir_all(above).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
+            _ => error,
+        })?;
         remove_stale(above, &prefix)?;
         loop {
             let mut name = prefix.clone();
@@ -147,6 +151,17 @@ mod tests {
         assert_eq!(names(&place), ["file"]);
         assert_eq!(names(place.parent().unwrap()), ["new"]);
         assert_eq!(NewFolder::create(&place).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn a_file_above_is_named_as_what_it_is() {
+        let above = tempfile::tempdir().unwrap();
+        let file = above.path().join("file");
+        fs::write(&file, "x").unwrap();
+        for place in ["new", "a/new"] {
+            assert_eq!(NewFolder::create(file.join(place)).unwrap_err().kind(), io::ErrorKind::NotADirectory);
+        }
+        assert_eq!(names(above.path()), ["file"]);
     }
 
     #[test]

@@ -68,15 +68,20 @@ def judged(comparison: Comparison) -> list[Difference]:
     return [one for row in comparison.rows for one in row.differences if one and one.verdict]
 
 
+def texts_of(comparison: Comparison) -> list[str]:
+    """The report as Markdown, as HTML, and on a wide screen."""
+    document = comparison_document(comparison)
+    console = Console(width=160, record=True, color_system=None, file=io.StringIO())
+    print_document(document, console)
+    return [markdown(document), html(document), console.export_text()]
+
+
 def test_one_run_a_side_gives_conditional_verdicts_in_every_form(once: Comparison) -> None:
     assert difference(once, "forge_ticked").verdict == "worse"
     assert all(one.conditional for one in firm(once))
     assert {"one_run_a_side"} <= {warning.kind for warning in once.all_warnings}
-    document = comparison_document(once)
-    console = Console(width=160, record=True, color_system=None, file=io.StringIO())
-    print_document(document, console)
-    in_full = (markdown(document), html(document))
-    for text in (*in_full, console.export_text()):
+    *in_full, on_screen = texts_of(once)
+    for text in (*in_full, on_screen):
         assert "▼¹" in text
         assert "¹ Conditional on these runs: nothing shows how much another run" in " ".join(text.split())
     # The terminal leaves out the sentence of each row that isn't decisive.
@@ -98,9 +103,17 @@ def test_single_runs_whose_noise_may_hide_a_drift_get_verdicts_only_where_these_
         assert ticked.verdict == "undecided"
         assert "may hide a drift" in ticked.reason
         assert "Within these runs alone it is worse: +" in ticked.reason
+        assert ticked.drift is not None
+        assert ticked.drift.low < 1 < ticked.drift.high
+        for text in texts_of(found):
+            assert "?² undecided" in text
+            assert "² The interval alone would show a verdict" in " ".join(text.split())
+        assert difference(found, "heap_mib").drift is None
         assert difference(found, "heap_mib").verdict == difference(once, "heap_mib").verdict == "equivalent"
     else:
         assert ticked.verdict == "worse"
+        assert ticked.drift is None
+        assert not [text for text in texts_of(found) if "²" in text]
 
 
 def test_where_a_build_was_run_again_they_are_not(clusters: Sequence[Run]) -> None:

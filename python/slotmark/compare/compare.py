@@ -406,6 +406,7 @@ def _difference(
         margin_absolute=one.margin_absolute,
         verdict=judgement.verdict if judgement else None,
         reason=judgement.reason if judgement else one.shown or "not tested",
+        drift=judgement.drift if judgement else None,
         conditional=one.conditional and judgement is not None and judgement.verdict != Verdict.UNDECIDED,
         basis=one.basis,
         detail=one.detail,

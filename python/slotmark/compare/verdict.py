@@ -18,10 +18,17 @@ from slotmark.verdict import Verdict
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """A verdict and the reason for it, in words."""
+    """A verdict and the reason for it, in words.
+
+    Attributes:
+        verdict: It.
+        reason: No capital, no full stop.
+        drift: The interval with the widest drift of the level that noise may hide, where that alone keeps back another verdict.
+    """
 
     verdict: Verdict
     reason: str
+    drift: Interval | None = None
 
 
 def withstanding(found: Judgement, widest: Interval, *, within: tuple[float, float], over: str) -> Judgement:
@@ -43,6 +50,7 @@ def withstanding(found: Judgement, widest: Interval, *, within: tuple[float, flo
         Verdict.UNDECIDED,
         f"no verdict possible: the noise of {over} may hide a drift of the level, and with it the interval is {span(widest)}; several runs per side are needed "
         f"to know. Within these runs alone it is {found.verdict}: {found.reason}",
+        widest,
     )
 
 

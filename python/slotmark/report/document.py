@@ -15,6 +15,9 @@ SHORT = 60_000
 CONDITIONAL = "¹"
 """Stands behind the sign of a verdict that holds for these runs only."""
 
+DRIFTING = "²"
+"""Stands behind the sign where a drift that noise may hide keeps back a verdict."""
+
 
 class Cell(msgspec.Struct, frozen=True):
     """A cell of a table: its text, a verdict that colours it, and a remark for those who ask; ``link`` names the row that it begins."""

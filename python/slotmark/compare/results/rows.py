@@ -153,6 +153,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         margin_absolute: The same in the metric's unit, where that is how it was set; None where it was set as a fraction.
         verdict: From interval, adjusted p-value and margin; None for what is only shown.
         reason: Why, in words; no capital, no full stop.
+        drift: The ratio with the interval that has the widest drift of the level that noise may hide, where that alone keeps back a verdict;
+            else None.
         conditional: Whether a verdict of better, worse or equivalent holds for these runs only: fewer than 3 on a side can't show how
             much others would differ.
         basis: What the interval rests on; None where there is none.
@@ -170,6 +172,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     margin_absolute: float | None = None
     verdict: Verdict | None
     reason: str
+    drift: Interval | None = None
     conditional: bool = False
     basis: Basis | None = None
     detail: BlockDesign | None = None
@@ -183,6 +186,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
             delta=self.delta and Interval(-self.delta.estimate, -self.delta.high, -self.delta.low),
             verdict=self.verdict and self.verdict.opposite,
             reason="",
+            drift=_inverse(self.drift),
             basis=self.basis and self.basis.turned(),
         )
 

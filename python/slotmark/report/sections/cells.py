@@ -17,9 +17,8 @@ from slotmark.numbers import (
     readable,
     signed_quantity,
 )
-from slotmark.report.document import CONDITIONAL, Cell
+from slotmark.report.document import CONDITIONAL, DRIFTING, Cell
 from slotmark.statistics.interval import Interval
-from slotmark.verdict import Verdict
 from slotmark.words import few, listed
 
 OF_TYPICAL_BLOCK = "The ratio of a typical block is the middle of the blocks' own ratios: it needn't be the quotient of the two medians beside it."
@@ -75,6 +74,12 @@ CONDITIONAL_NOTE = (
 )
 """Stands once below the tables where they hold conditional verdicts."""
 
+DRIFT_NOTE = (
+    f"{DRIFTING} The interval alone would show a verdict, but the noise may hide a drift of the level, with which it is wider: "
+    "several runs per side are needed to know."
+)
+"""Stands once below the tables where a drift keeps back verdicts."""
+
 
 def verdict_cell(difference: Difference) -> Cell:
     """The verdict, with its reason and what it rests on for those who ask; nothing where there is none."""
@@ -83,12 +88,8 @@ def verdict_cell(difference: Difference) -> Cell:
         return Cell("", remark=difference.reason)
     condition = "conditional on these runs" if difference.conditional else ""
     remark = "; ".join(filter(None, (difference.reason, rests_on(difference.basis), condition)))
-    return Cell(marked(verdict, conditional=difference.conditional), verdict, remark)
-
-
-def marked(verdict: Verdict, *, conditional: bool = False) -> str:
-    """A verdict with its sign."""
-    return f"{verdict.sign}{CONDITIONAL if conditional else ''} {verdict}"
+    note = CONDITIONAL if difference.conditional else DRIFTING if difference.drift else ""
+    return Cell(f"{verdict.sign}{note} {verdict}", verdict, remark)
 
 
 def not_compared(base: Summary | None, theirs: Summary | None) -> Cell:
@@ -149,8 +150,10 @@ def margin_cell(metric: Metric, difference: Difference) -> Cell:
 
 
 def condition_notes(differences: Iterable[Difference | None]) -> list[str]:
-    """The note on conditional verdicts where there is any."""
-    return [CONDITIONAL_NOTE] if any(one and one.conditional for one in differences) else []
+    """The notes on conditional verdicts, and on those that a drift keeps back, where there are any."""
+    there = [one for one in differences if one]
+    conditional, drifting = any(one.conditional for one in there), any(one.drift for one in there)
+    return [*([CONDITIONAL_NOTE] if conditional else []), *([DRIFT_NOTE] if drifting else [])]
 
 
 def p_cell(difference: Difference) -> Cell:

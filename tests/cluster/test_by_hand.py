@@ -387,6 +387,49 @@ def test_nothing_ships_where_a_host_lacks_many_of_the_blocks_of_a_short_run(tmp_
         assert warning.text.startswith("3 of 9 analysed blocks were made while the logs of node-2 ")
 
 
+@pytest.mark.parametrize("published", [False, True])
+def test_shares_of_hosts_have_the_blocks_that_a_filter_on_adoptions_leaves_out(tmp_path: Path, published: bool) -> None:
+    """As workbench profiles have it: a host that lost every third block seemed to have adopted all, since no block that it lost was looked at."""
+    cluster = of_three_hosts(200, range(10, 200, 60))
+    for slot in range(10, 200, 60):
+        cluster.check(2, slot)
+    with analysed(
+        cluster, tmp_path, parse_filters(["BMinimumAdoptions 2"], "cluster"), published=published
+    ) as analysis:
+        lost = [number for number in range(9) if number % 3 == 0]
+        share = 1.0 if published else 2 / 3
+        assert values(analysis, "adoption_share") == {
+            (number,): share if number in lost else 1.0 for number in range(9)
+        }
+        of_hosts = {
+            (row["block_no"], row["host"]): row["share"] for row in analysis.relation("host_shares").to_pylist()
+        }
+        assert of_hosts == {
+            (number, f"node-{host}"): float(host == 1 or number not in lost) for number in range(9) for host in (1, 2)
+        }
+        assert set(values(analysis, "adopted_by_096")) == {(number,) for number in range(9) if number not in lost}
+        assert not {one.kind for one in analysis.warnings()} & {"blocks_outside_logs", "blocks_without_hosts"}
+
+
+def test_shares_of_hosts_are_of_blocks_that_pass_the_other_filters(tmp_path: Path) -> None:
+    filters = parse_filters(["SlotGEq 100", "BMinimumAdoptions 2"], "cluster")
+    with analysed(of_three_hosts(200, range(0)), tmp_path, filters) as analysis:
+        assert values(analysis, "adoption_share") == {(number,): 1.0 for number in range(5, 9)}
+
+
+@pytest.mark.parametrize(
+    ("filters", "stops"), [(["BMinimumAdoptions 2"], True), (["BMinimumAdoptions 2", "SlotLEq 99"], False)]
+)
+def test_a_filter_on_adoptions_hides_no_log_that_ended(tmp_path: Path, filters: list[str], stops: bool) -> None:
+    """Blocks after a host's end are in the shares: whether it died or its log was cut isn't known, unless these slots are left out."""
+    with analysed(of_three_hosts(200, range(100, 200)), tmp_path, parse_filters(filters, "cluster")) as analysis:
+        found = {one.kind: one.text for one in analysis.warnings()}
+        assert ("blocks_outside_logs" in found) == stops
+        if stops:
+            assert found["blocks_outside_logs"].startswith("4 of 9 analysed blocks were made while the logs of node-2 ")
+            assert "4 from block 5 (slot 110) to 8 (slot 170) without 1 (node-2)" in found["blocks_without_hosts"]
+
+
 def test_nothing_ships_where_a_log_has_slots_and_no_adoption(tmp_path: Path) -> None:
     """As of a node that was set to log its blocks at another severity: it counts in the cluster's size."""
     cluster = of_three_hosts(200, range(200))

@@ -1,4 +1,10 @@
--- One row per accepted block: the share of the cluster's hosts that adopted it.
-SELECT block_no, CAST(COUNT(*) AS DOUBLE) / MAX(hosts) AS share
-FROM adoptions
-GROUP BY block_no
+-- One row per block that shares are counted for and some host adopted: the share of the cluster's hosts that did.
+SELECT
+    block.block_no,
+    CAST(COUNT(*) AS DOUBLE) / CASE WHEN method.published THEN COUNT(*) ELSE MAX(genesis.hosts) END AS share
+FROM share_blocks AS block
+INNER JOIN sightings AS seen ON seen.block = block.block
+CROSS JOIN genesis
+CROSS JOIN method
+WHERE seen.adopted_ts_ns IS NOT NULL
+GROUP BY block.block_no, method.published

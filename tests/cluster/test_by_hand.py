@@ -441,6 +441,76 @@ def test_nothing_ships_where_a_log_has_slots_and_no_adoption(tmp_path: Path) -> 
         assert "without 1 (node-2)" in found["blocks_without_hosts"]
 
 
+def leading(hosts: int, slots: Sequence[int], unforged: Sequence[int]) -> Cluster:
+    """Host 0 leads these slots and makes a block in all but some, which the others adopt; every host has a line of each slot until 120."""
+    cluster = Cluster(hosts)
+    previous = None
+    for number, slot in enumerate(slot for slot in slots if slot not in unforged):
+        name = f"block{number}"
+        cluster.forge(0, slot, number, name, previous)
+        for host in range(1, hosts):
+            cluster.observe(host, slot, number, name)
+        previous = name
+    for slot in unforged:
+        cluster.say(0, ts(slot, 1.0), "Forge.Loop.StartLeadershipCheck", kind="TraceStartLeadershipCheck", slot=slot)
+        cluster.say(0, ts(slot, 2.0), "Forge.Loop.NodeIsLeader", kind="TraceNodeIsLeader", slot=slot)
+    for slot in range(120):
+        for host in range(hosts):
+            if host > 0 or slot not in slots:
+                cluster.check(host, slot)
+    return cluster
+
+
+def lost_leads(analysis: Analysis) -> list[str]:
+    return [one.text for one in analysis.warnings() if one.kind == "leads_without_blocks"]
+
+
+def test_nothing_ships_where_leaders_made_no_block(tmp_path: Path) -> None:
+    """As by a node that throws while it makes a block: no metric of blocks shows that, and it was SHIP."""
+    with analysed(leading(3, range(5, 100, 10), [25, 65]), tmp_path) as analysis:
+        (text,) = lost_leads(analysis)
+        assert text.startswith("In 2 of 10 slots that hosts led they made no block, from slot 25 to 65, on node-0: ")
+        rows = analysis.relation("leads_without_blocks").to_pylist()
+        assert rows == [{"host": "node-0", "slot": 25}, {"host": "node-0", "slot": 65}]
+    (kind,) = [one for one in catalogue("cluster").warnings if one.kind == "leads_without_blocks"]
+    assert kind.stops
+
+
+def test_leaders_that_made_their_blocks_are_not_warned_of(tmp_path: Path) -> None:
+    with analysed(leading(3, range(5, 100, 10), []), tmp_path) as analysis:
+        assert not lost_leads(analysis)
+
+
+def test_a_lead_at_the_end_of_a_log_and_one_that_is_not_analysed_lose_no_block(tmp_path: Path) -> None:
+    """The log ends before the block is made, or the slot is one of those before the load."""
+    cluster = leading(2, [5, 35, 65, 105], [5, 105])
+    with analysed(cluster, tmp_path, parse_filters(["SlotGEq 10"], "cluster")) as analysis:
+        assert not lost_leads(analysis)
+
+
+def test_a_lead_whose_block_others_have_lost_none(tmp_path: Path) -> None:
+    """The forger's log lacks the line of the block, as where the severity of that message leaves it out."""
+    cluster = leading(3, [5, 35, 65], [35])
+    for host in (1, 2):
+        cluster.observe(host, 35, 7, "of node-0")
+    with analysed(cluster, tmp_path) as analysis:
+        assert not lost_leads(analysis)
+
+
+def test_one_lost_block_of_many_is_below_the_limit(tmp_path: Path) -> None:
+    cluster = Cluster(1)
+    previous = None
+    for slot in range(0, 300):
+        if slot == 100:
+            cluster.say(0, ts(slot, 2.0), "Forge.Loop.NodeIsLeader", kind="TraceNodeIsLeader", slot=slot)
+        else:
+            cluster.forge(0, slot, slot, f"block{slot}", previous)
+            previous = f"block{slot}"
+    with analysed(cluster, tmp_path) as analysis:
+        assert len(analysis.relation("leads_without_blocks")) == 1
+        assert not lost_leads(analysis)
+
+
 def test_a_host_that_was_down_and_caught_up_has_no_hole_in_its_log(tmp_path: Path) -> None:
     """It did adopt these blocks late, and that counts."""
     cluster = of_three_hosts(400, range(100, 300), caught_up_at=300)

@@ -379,6 +379,8 @@ STOPS: dict[str, set[str]] = {
             "time_backwards",
         ),
         *("clocks_apart", "clocks_disagree", "clocks_moved", "machine_clocks_apart"),
+        # Blocks that no metric of blocks has.
+        "leads_without_blocks",
     },
     "ledger": {"other_ends"},
 }

@@ -47,6 +47,19 @@ def test_bencher_and_the_action_have_levels_with_their_intervals(run: Run) -> No
     assert listed["blocks_per_s"]["unit"] == "blocks/s"
 
 
+def figure(unit: str, value: float) -> Figure:
+    """A metric of a run in a unit, whose interval reaches from its level to twice that."""
+    return Figure(
+        manifest=bare_manifest("a", "chainsync", Target("client", "1", "", "", "")),
+        metric=msgspec.structs.replace(catalogue("chainsync")["blocks_per_s"], unit=unit),
+        part="",
+        quantity="",
+        level=value,
+        interval=Interval(value, value, 2 * value),
+        samples=[],
+    )
+
+
 @pytest.mark.parametrize(
     ("unit", "value", "base"),
     [
@@ -64,24 +77,61 @@ def test_bencher_and_the_action_have_levels_with_their_intervals(run: Run) -> No
         ("% of a core", 25.0, "0.25 cores"),
         ("", 0.5, "0.5 ratio"),
         ("blocks/s", 9.0, "9.0 blocks/s"),
+        ("events/s", 8.0, "8.0 events/s"),
+        ("/s", 6.0, "6.0 1/s"),
         ("slots", 4.0, "4.0 slots"),
     ],
 )
 def test_values_are_in_base_units(unit: str, value: float, base: str) -> None:
-    one = Figure(
-        manifest=bare_manifest("a", "chainsync", Target("client", "1", "", "", "")),
-        metric=msgspec.structs.replace(catalogue("chainsync")["blocks_per_s"], unit=unit),
-        part="",
-        quantity="",
-        level=value,
-        interval=Interval(value, value, 2 * value),
-        samples=[],
-    )
+    one = figure(unit, value)
     number, name = base.split(" ", maxsplit=1)
     words = FORMATS["benchfmt"]([one]).splitlines()[-1].split(" ", maxsplit=3)
     assert (float(words[2]), words[3]) == (pytest.approx(float(number)), name)
     shown = [line.rpartition(" ")[2] for line in FORMATS["openmetrics"]([one]).splitlines() if line[0] != "#"]
     assert [float(one) for one in shown] == pytest.approx([float(number), float(number), 2 * float(number)])
+
+
+def test_units_have_the_direction_of_their_metrics_and_their_openmetrics_names(run: Run) -> None:
+    """Rates are better higher, times, memory and switches lower; shares of a core and of the floor have no unit in common."""
+    lines = exported(run, "benchfmt").splitlines()
+    assert sorted(line for line in lines if line.startswith("Unit ")) == [
+        "Unit B better=lower",
+        "Unit B/s better=higher",
+        "Unit blocks/s better=higher",
+        "Unit cores better=lower",
+        "Unit sec better=lower",
+    ]
+    text = exported(run, "openmetrics")
+    units = dict(re.findall(r"(?m)^# UNIT slotmark_chainsync_(\S+) (\S+)$", text))
+    assert units == {
+        "blocks_per_s_blocks_per_second": "blocks_per_second",
+        "cpu_us_per_block_seconds": "seconds",
+        "switches_per_block_ratio": "ratio",
+        "peak_memory_mb_bytes": "bytes",
+        "first_block_ms_seconds": "seconds",
+        "startup_ms_seconds": "seconds",
+        "mb_per_s_bytes_per_second": "bytes_per_second",
+        "floor_share_ratio": "ratio",
+        "server_share_cores": "cores",
+        "window_blocks_per_s_blocks_per_second": "blocks_per_second",
+    }
+    samples = dict(re.findall(r'(?m)^slotmark_chainsync_(\w+)\{.*value="level"\} (\S+)$', text))
+    # As `write_run` has them: 80 us, 24 MB, 1.5 ms, and 30 % of a core.
+    for name, value in {
+        "cpu_us_per_block_seconds": 80e-6,
+        "peak_memory_mb_bytes": 24e6,
+        "first_block_ms_seconds": 1.5e-3,
+        "server_share_cores": 0.3,
+    }.items():
+        assert float(samples[name]) == pytest.approx(value), name
+
+
+def test_a_range_is_from_the_low_end_to_the_high_end() -> None:
+    one = figure("ms", 12.0)
+    (entry,) = json.loads(FORMATS["github-action-benchmark"]([one]))
+    assert (entry["value"], entry["unit"], entry["range"]) == (12.0, "ms", "12 to 24")
+    ((measures),) = json.loads(FORMATS["bmf"]([one])).values()
+    assert measures == {"blocks_per_s": {"value": 12.0, "lower_value": 12.0, "upper_value": 24.0}}
 
 
 def test_the_command_gives_one_direction_and_refuses_two_runs_of_one_name(run: Run) -> None:

@@ -48,14 +48,14 @@ def test_bencher_and_the_action_have_levels_with_their_intervals(run: Run) -> No
 
 
 def figure(unit: str, value: float) -> Figure:
-    """A metric of a run in a unit, whose interval reaches from its level to twice that."""
+    """A metric of a run in a unit, whose interval reaches from half of its level to twice that."""
     return Figure(
         manifest=bare_manifest("a", "chainsync", Target("client", "1", "", "", "")),
         metric=msgspec.structs.replace(catalogue("chainsync")["blocks_per_s"], unit=unit),
         part="",
         quantity="",
         level=value,
-        interval=Interval(value, value, 2 * value),
+        interval=Interval(value, value / 2, 2 * value),
         samples=[],
     )
 
@@ -88,7 +88,7 @@ def test_values_are_in_base_units(unit: str, value: float, base: str) -> None:
     words = FORMATS["benchfmt"]([one]).splitlines()[-1].split(" ", maxsplit=3)
     assert (float(words[2]), words[3]) == (pytest.approx(float(number)), name)
     shown = [line.rpartition(" ")[2] for line in FORMATS["openmetrics"]([one]).splitlines() if line[0] != "#"]
-    assert [float(one) for one in shown] == pytest.approx([float(number), float(number), 2 * float(number)])
+    assert [float(one) for one in shown] == pytest.approx([float(number), float(number) / 2, 2 * float(number)])
 
 
 def test_units_have_the_direction_of_their_metrics_and_their_openmetrics_names(run: Run) -> None:
@@ -129,9 +129,9 @@ def test_units_have_the_direction_of_their_metrics_and_their_openmetrics_names(r
 def test_a_range_is_from_the_low_end_to_the_high_end() -> None:
     one = figure("ms", 12.0)
     (entry,) = json.loads(FORMATS["github-action-benchmark"]([one]))
-    assert (entry["value"], entry["unit"], entry["range"]) == (12.0, "ms", "12 to 24")
+    assert (entry["value"], entry["unit"], entry["range"]) == (12.0, "ms", "6 to 24")
     ((measures),) = json.loads(FORMATS["bmf"]([one])).values()
-    assert measures == {"blocks_per_s": {"value": 12.0, "lower_value": 12.0, "upper_value": 24.0}}
+    assert measures == {"blocks_per_s": {"value": 12.0, "lower_value": 6.0, "upper_value": 24.0}}
 
 
 def test_the_command_gives_one_direction_and_refuses_two_runs_of_one_name(run: Run) -> None:

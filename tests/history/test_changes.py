@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from slotmark.cli.store import time_ago_ns
 from slotmark.compare.spread import entry_of
 from slotmark.compare.spread_table import SpreadTable
 from slotmark.errors import ComparisonError, StoreError
@@ -377,3 +378,38 @@ def test_the_whole_series_at_once_as_otava_and_a_table_of_the_spread(store: Stor
             refused.stderr
             == f"slotmark: --significance '{share}': expected a share above 0 and up to 5 %, as in 0.01%.\n"
         )
+
+
+NOW = datetime.datetime(2026, 10, 31, 6, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "stands_for"),
+    [
+        ("30d", datetime.datetime(2026, 10, 1, 6)),
+        ("12h", datetime.datetime(2026, 10, 30, 18)),
+        ("2w", datetime.datetime(2026, 10, 17, 6)),
+        ("2026-10-01", datetime.datetime(2026, 10, 1)),
+    ],
+)
+def test_a_time_ago_is_in_hours_days_or_weeks_or_the_day_s_beginning(
+    text: str, stands_for: datetime.datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time_ns", lambda: int(NOW.timestamp()) * 10**9)
+    assert time_ago_ns("--since", text) == int(stands_for.replace(tzinfo=datetime.UTC).timestamp()) * 10**9
+
+
+def test_the_command_shows_what_became_known_since_a_day_as_surely_as_was_asked(store: Store) -> None:
+    """The step of 6 % is sure at any usual share, and not at one in a million millions."""
+    (known,) = sure(store)
+    day = datetime.datetime.fromtimestamp(known.known_ns / 1e9, datetime.UTC).date()
+
+    def shown(*options: str) -> list[str]:
+        done = slotmark("history", "--changes", "--store", str(store.place), "--json", *options)
+        assert done.returncode == 0, done.stderr
+        found = msgspec.json.decode(done.stdout)
+        return [one["metric"] for one in found["changes"] if one["state"] == "sure"]
+
+    assert shown("--since", day.isoformat()) == [METRIC]
+    assert shown("--significance", "0.0000000001%") == []
+    assert shown("--since", (day + datetime.timedelta(days=1)).isoformat()) == []

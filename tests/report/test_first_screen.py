@@ -22,6 +22,7 @@ from slotmark.report.renderers.pdf import pdf
 from slotmark.report.renderers.terminal import short_text
 from slotmark.report.sections.cells import threshold_in_words
 from slotmark.report.sections.decision import forest
+from slotmark.statistics.interval import Interval
 from slotmark.verdict import Verdict
 from slotmark.versions import slotmark_version
 from tests.made_up_runs import write_run
@@ -264,3 +265,34 @@ def test_the_page_shows_it_at_both_widths_light_and_dark(comparison: Comparison,
             "[...document.querySelectorAll('.mark:not(.scale)')].map(one => one.className.split(' ')[1] + getComputedStyle(one.querySelector('b')).color)"
         )
         assert len(set(colours)) == len({mark.verdict for mark in forest.marks}) > 1
+
+
+@pytest.mark.parametrize(
+    ("ratio", "p_adjusted", "named"),
+    [
+        (Interval(0.9, 0.89, 0.91), 0.2, True),
+        (Interval(0.9, 0.89, 0.91), 0.01, False),  # something else than the tests keeps it from a verdict
+        (Interval(0.9, 0.80, 0.999), 0.2, False),
+        (Interval(1.1, 1.09, 1.11), 0.2, False),  # better
+        (Interval(0.9, 0.89, 0.91), None, False),
+    ],
+)
+def test_an_important_metric_that_only_the_tests_keep_from_a_verdict_is_named(
+    comparison: Comparison, ratio: Interval, p_adjusted: float | None, named: bool
+) -> None:
+    """A cluster missed 10 % of its slots, and "8 equivalent or undecided" stood below "-9.9 % [-11.0 to -8.9]"."""
+    metric = catalogue("cluster")["forge_starts"]
+    difference = Difference(
+        ratio=ratio, p=0.004, p_adjusted=p_adjusted, paired=True, margin=0.005, verdict=Verdict.UNDECIDED, reason=""
+    )
+    row = Row(
+        metric=metric, part=ALL, quantity="mean", summaries=[None, None], fitted=[1.0, 0.9], differences=[difference]
+    )
+    found = msgspec.structs.replace(comparison, rows=[row])
+    _, sentences = first_blocks(found)
+    (text,) = [one for one in sentences if one.startswith("Important")]
+    assert text == (
+        "Important: no verdict on forge loop starts (-10.0 %), though worse than the margin by the whole interval."
+        if named
+        else "Important: 1 equivalent or undecided."
+    )

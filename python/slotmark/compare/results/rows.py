@@ -260,6 +260,14 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         by_levels, decides = theirs / ours, difference.ratio.estimate
         return (by_levels > ceiling and decides < 1) or (by_levels < floor and decides > 1)
 
+    def open_beyond(self, difference: Difference, confidence: float) -> bool:
+        """Returns whether the whole interval is worse than the margin, and only the adjusted p-value keeps the difference from a verdict."""
+        if difference.verdict != Verdict.UNDECIDED or difference.ratio is None or difference.p_adjusted is None:
+            return False
+        floor, ceiling = difference.limits
+        beyond = difference.ratio.low > ceiling if self.metric.better == "lower" else difference.ratio.high < floor
+        return beyond and difference.p_adjusted >= 1 - confidence
+
     def worst_within(self, difference: Difference) -> float | None:
         """The level, in the metric's unit, beyond which one is worse than the baseline's by more than the margin; None where the baseline has none."""
         level, lower = self.levels[0], self.metric.better == "lower"

@@ -119,7 +119,7 @@ def _sentences(comparison: Comparison, decision: Decision) -> list[Block]:
     others = [
         one
         for place, side in enumerate(comparison.candidates)
-        for one in _others(shown(comparison, place), f"{side.name}: " if several else "")
+        for one in _others(shown(comparison, place), comparison.confidence, f"{side.name}: " if several else "")
     ]
     return [*lines(comparison, decision), *others[:MOST_OTHERS], *notes(comparison, decision)]
 
@@ -204,8 +204,12 @@ def _warnings(decision: Decision, several: bool) -> list[Paragraph]:
     ]
 
 
-def _others(rows: Sequence[tuple[Row, Difference]], begin: str) -> list[Paragraph]:
-    """Returns the changes of important metrics, by name, and the number of those of informative ones."""
+def _others(rows: Sequence[tuple[Row, Difference]], confidence: float, begin: str) -> list[Paragraph]:
+    """Returns the changes of important metrics, by name, and the number of those of informative ones.
+
+    Important ones without a verdict, whose intervals are worse than the margin as a whole, have their names too: such a figure stands above this sentence,
+    which may not count it with what is equivalent.
+    """
     parts_by_rank = []
     for rank in ("important", "informative"):
         of_rank = [(row, difference) for row, difference in rows if row.metric.rank == rank]
@@ -213,15 +217,17 @@ def _others(rows: Sequence[tuple[Row, Difference]], begin: str) -> list[Paragrap
             continue
         parts = []
         for verdict in reversed(MOVED):
-            names = [
-                in_a_sentence(row.metric) + (f" ({percent_change(one.ratio.estimate)} %)" if one.ratio else "")
-                for row, one in of_rank
-                if one.verdict == verdict
-            ]
+            names = [_with_change(row, one) for row, one in of_rank if one.verdict == verdict]
             if names:
                 shown = listed(few(names, MOST_NAMED)) if rank == "important" else str(len(names))
                 parts.append(f"{verdict} {shown}" if rank == "important" else f"{shown} {verdict}")
-        left = sum(one.verdict not in MOVED for _, one in of_rank)
+        beyond = [
+            _with_change(row, one) for row, one in of_rank if rank == "important" and row.open_beyond(one, confidence)
+        ]
+        if beyond:
+            names = listed(few(beyond, MOST_NAMED))
+            parts.append(f"no verdict on {names}, though {Verdict.WORSE} than the margin by the whole interval")
+        left = sum(one.verdict not in MOVED for _, one in of_rank) - len(beyond)
         rest = (
             [f"{'the other ' if parts else ''}{left} {f'{Verdict.EQUIVALENT} or {Verdict.UNDECIDED}' if left else ''}"]
             if left
@@ -232,6 +238,12 @@ def _others(rows: Sequence[tuple[Row, Difference]], begin: str) -> list[Paragrap
         return []
     text = ". ".join(f"{one[:1].upper()}{one[1:]}" for one in parts_by_rank)
     return [Paragraph(f"{begin}{text}.")]
+
+
+def _with_change(row: Row, difference: Difference) -> str:
+    """A metric's name in a sentence, with its change."""
+    change = f" ({percent_change(difference.ratio.estimate)} %)" if difference.ratio else ""
+    return f"{in_a_sentence(row.metric)}{change}"
 
 
 def _run_to_run(decision: Decision) -> list[Paragraph]:

@@ -103,13 +103,14 @@ def test_what_the_contract_does_not_allow_is_refused(
     assert "\n" not in str(refused.value)
 
 
-def _recorded(folder: Path, name: str, *ends: dict[str, Any]) -> Run:
-    """A run of processes that ended with these."""
+def _recorded(folder: Path, name: str, *ends: dict[str, Any], missing: int | None = None) -> Run:
+    """A run of processes that ended with these, and did not find so many inputs in each block."""
+    lookups = {} if missing is None else {"missing": missing}
     files = []
     for number, end in enumerate(ends):
         (folder / f"{name}-{number}").mkdir(parents=True)
         blocks = [
-            BLOCK | {"slot": 20 * place, "total_ns": 90_000 + len(name) + 1_000 * number + 7_000 * place}
+            BLOCK | lookups | {"slot": 20 * place, "total_ns": 90_000 + len(name) + 1_000 * number + 7_000 * place}
             for place in range(1, 13)
         ]
         files.append(written(folder / f"{name}-{number}", PROCESS, *blocks, END | {"blocks": 12} | end))
@@ -142,6 +143,23 @@ def test_processes_of_one_target_that_end_with_other_sets_are_warned_of_and_not_
     # Of a process that doesn't record its digest, nothing is known.
     some = _recorded(tmp_path, "some", {"digest": "ab" * 32}, {})
     assert "other_ends" not in {one.kind for one in some.manifest.warnings}
+
+
+def test_processes_that_did_not_find_other_inputs_are_not_compared(tmp_path: Path) -> None:
+    """An engine that loses outputs looks up in vain, and was SHIP for that; where both lack the same ones, as without a genesis, they did the same work."""
+    base, lost, alike = (
+        _recorded(tmp_path, name, {}, {"peak_bytes": 8}, missing=missing)
+        for name, missing in (("base", 0), ("lost", 5), ("base-alike", 0))
+    )
+    refused = "base and lost did not end with the same number of inputs that were not found: 0 and 60"
+    with pytest.raises(ComparisonError, match=refused):
+        compare([base, lost])
+    with pytest.raises(ComparisonError, match=refused):
+        explain(base, lost)
+    assert compare([base, alike]).candidates[0].name == "base-alike"
+    assert compare([lost, _recorded(tmp_path, "lost-alike", {}, {"peak_bytes": 8}, missing=5)])
+    # Of an engine that doesn't count them, nothing is known.
+    assert compare([lost, _recorded(tmp_path, "silent", {}, {"peak_bytes": 8})])
 
 
 def test_a_history_has_what_processes_ended_with_as_a_fact_that_explains_a_change(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def refuse_other_ends(ends: Ends | None, sides: Sequence[Side], analyses: Sequen
 
 def ended_with(ends: Ends, analysis: Analysis) -> Sequence[tuple[str, str]]:
     """Returns what the processes of a run ended with, by what it is in words: each value once, and none where none is recorded."""
-    if ends.relation not in analysis.run.manifest.tables:
+    if ends.table not in analysis.run.manifest.tables:
         return []
     columns = ", ".join(f'CAST("{column}" AS VARCHAR) AS "{column}"' for column in ends.columns.values())
     rows = analysis.query(f'SELECT DISTINCT {columns} FROM "{ends.relation}" ORDER BY ALL', "what processes ended with")

@@ -197,14 +197,16 @@ class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Ends(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The table with what each process had in the end: processes that did the same work rightly have the same.
+    """The relation with what each process had in the end: processes that did the same work rightly have the same.
 
     Attributes:
-        relation: Has a row per process; runs may lack it.
+        table: The table that it is of; runs may lack it.
+        relation: Has a row per process.
         columns: Its columns, by what they hold in words; null where a process doesn't record it.
         remedy: Measures against processes that differ.
     """
 
+    table: str
     relation: str
     columns: dict[str, str]
     remedy: str

@@ -230,6 +230,7 @@ def test_every_metric_has_a_value_and_every_relation_a_reader(bench: str) -> Non
         {entries.stage_cells.relation} if entries.stage_cells else set()
     )
     read |= {known.relation for known in entries.keys.values() if known.relation}
+    read |= {entries.ends.relation} if entries.ends else set()
     read |= {entries.mixed.passed_on.relation} if entries.mixed and entries.mixed.passed_on else set()
     assert all(metric.relation and metric.value for metric in metrics)
     assert set(entries.relations) <= read

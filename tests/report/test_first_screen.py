@@ -22,6 +22,7 @@ from slotmark.report.renderers.pdf import pdf
 from slotmark.report.renderers.terminal import short_text
 from slotmark.report.sections.cells import threshold_in_words
 from slotmark.report.sections.decision import forest
+from slotmark.report.sections.ranking import ranked
 from slotmark.statistics.interval import Interval
 from slotmark.verdict import Verdict
 from slotmark.versions import slotmark_version
@@ -296,3 +297,18 @@ def test_an_important_metric_that_only_the_tests_keep_from_a_verdict_is_named(
         if named
         else "Important: 1 equivalent or undecided."
     )
+
+
+@pytest.mark.parametrize(
+    ("tests", "adjusted"), [(0, ""), (1, ""), (4, "p-values are adjusted over all 4 tests of the report")]
+)
+def test_a_ranking_says_over_how_many_tests_p_values_are_adjusted(tmp_path: Path, tests: int, adjusted: str) -> None:
+    """One alone isn't adjusted: "over all 1 tests" stood there."""
+    runs = [
+        write_run(tmp_path / name, name, {SETTINGS[0]: [level + one for one in RATES]})
+        for name, level in (("a", 0.0), ("b", 500.0))
+    ]
+    found = msgspec.structs.replace(compare(runs), tests=tests)
+    texts = [one.text for one in ranked(found) if isinstance(one, Paragraph)]
+    assert ("adjusted" in texts[-1]) == bool(adjusted)
+    assert adjusted in texts[-1]

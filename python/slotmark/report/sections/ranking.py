@@ -82,7 +82,7 @@ def _how(comparison: Comparison, ranking: TargetRanking) -> str:
     name = in_a_sentence(ranking.metric)
     adjusted = (
         f"; p-values are adjusted over all {comparison.tests:,} tests of the report, which include all pairs of targets"
-        if comparison.tests
+        if comparison.tests > 1  # one alone isn't adjusted
         else ""
     )
     return (

@@ -1,17 +1,15 @@
 """`slotmark compare`: runs in, verdicts out."""
 
 import sys
-from collections.abc import Callable
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slotmark.cli.console import progress, reader_may_leave, talk
+from slotmark.cli.console import progress, talk
 from slotmark.cli.gate import Deciding, deciding_policy, exit_code, refuse_blind_gate, spread_source
-from slotmark.cli.reports import AsJson, Out, opened_sides, print_json, print_report
+from slotmark.cli.reports import AsJson, Out, opened_sides, show_report
 from slotmark.cli.requests import from_requests
 from slotmark.cli.show import Filters
 from slotmark.cli.until_decided import Until, decided_by_rounds, refuse_unasked
@@ -158,16 +156,8 @@ def _end(
     as_json: bool,
 ) -> None:
     """Writes and prints the report, and ends by the decision, whose line is the last."""
-    from slotmark.report import write_report
-
-    written = [] if out is None else _written(partial(write_report, document, result), out)
     line = _line(comparison, deciding)
-    with reader_may_leave():
-        if as_json:
-            print_json(result)
-        else:
-            print_report(document, written)
-            typer.echo(line, file=sys.stdout)
+    show_report(document, result, out, as_json=as_json, last=lambda: typer.echo(line, file=sys.stdout))
     ended = exit_code(comparison, deciding) if comparison else 0
     if ended:
         if not sys.stdout.isatty():
@@ -179,13 +169,6 @@ def _line(comparison: "Comparison | None", deciding: Deciding) -> str:
     """The last line: the decision, or that there is none where one was asked for; else the ranking."""
     asked = comparison.decision if comparison and deciding.gates else comparison
     return asked.line if asked and asked.line else _UNDECIDED[comparison is None]
-
-
-def _written(write: Callable[[Path], list[Path]], out: Path) -> list[Path]:
-    """The files of a report; a line shows that they are being written."""
-    with talk.doing() as doing:
-        doing(f"writing the report to {out}")
-        return write(out)
 
 
 def _opened(named: "Sequence[str]") -> "list[list[Run]]":

@@ -31,22 +31,7 @@ def _unchecked(chart: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, 
     return drawn
 
 
-CHARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
-    name: _unchecked(chart)
-    for name, chart in {
-        "dots": dots,
-        "cdf": cdf,
-        "timeline": timeline,
-        "course": course,
-        "ridgeline": ridgeline,
-        "percentiles": percentiles,
-        "ratios": ratios,
-        "shift": shift,
-        "swept": swept,
-        "waterfall": waterfall,
-        "heat": heat,
-        "growth": growth,
-        "stages": stages,
-    }.items()
-}
+_CHARTS = dots, cdf, timeline, course, ridgeline, percentiles, ratios, shift, swept, waterfall, heat, growth, stages
+
+CHARTS: Mapping[str, Callable[..., dict[str, Any]]] = {chart.__name__: _unchecked(chart) for chart in _CHARTS}
 """Every chart by its name."""

@@ -14,7 +14,7 @@ from slotmark.statistics.interval import Interval
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.live.validating import Validation
-    from slotmark.report.document import Document
+    from slotmark.report.document import Document, left, right
 
 
 def validation_table(name: str, tables: Tables) -> Table:
@@ -72,12 +72,12 @@ def live_validation_document(found: "Validation") -> "Document":
     """A live run beside its simulation: the stages that were measured, a verdict per row, and the warnings of the run."""
     from slotmark.benches.cluster.live.validating import AGREES_WITHIN
     from slotmark.numbers import change_with_span, percent
-    from slotmark.report.document import Cell, Column, Document, Paragraph, Section, Warnings
+    from slotmark.report.document import Cell, Document, Paragraph, Section, Warnings
     from slotmark.report.document import Table as DocumentTable
 
     stages = DocumentTable(
         "Stages of the live run",
-        [Column("stage", "left"), Column("mean, ms"), Column("sigma")],
+        [*left("stage"), *right("mean, ms", "sigma")],
         [
             [Cell(stage.name), Cell(fixed(stage.mean_ns / 1e6, 3)), Cell(fixed(stage.sigma, 2))]
             for stage in found.stages
@@ -99,7 +99,7 @@ def live_validation_document(found: "Validation") -> "Document":
     titles = ("blocks", "measured, ms", "simulated, ms", "difference")
     beside = DocumentTable(
         f"{found.blocks:,} blocks measured, {found.simulated_blocks:,} simulated",
-        [Column("metric", "left"), *map(Column, titles), Column("verdict", "left")],
+        [*left("metric"), *right(*titles), *left("verdict")],
         rows,
         [
             f"agrees: all of the interval lies within {percent(AGREES_WITHIN)}; differs: none of it; unclear: run for longer. Means with one standard "

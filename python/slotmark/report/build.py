@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from slotmark.compare.attribution import Attribution
-from slotmark.compare.result import Comparison, by_words, warnings_of_sides
+from slotmark.compare.result import Comparison, Side, by_words, warnings_of_sides
 from slotmark.compare.results.decision import Answer
 from slotmark.compare.results.details import Blocks, Planned, Swept
 from slotmark.compare.results.explanation import Explanation
@@ -17,7 +17,7 @@ from slotmark.compare.results.shown import ShownRun, ShownSession
 from slotmark.compare.results.spread import Measured
 from slotmark.metrics import catalogue
 from slotmark.numbers import number, readable
-from slotmark.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table, Warnings
+from slotmark.report.document import Block, Cell, Document, Facts, Paragraph, Section, Table, Warnings, left, right
 from slotmark.report.sections.block_changes import changed_tables
 from slotmark.report.sections.blocks import (
     block_tables,
@@ -57,6 +57,7 @@ from slotmark.report.sections.verdicts import verdicts
 from slotmark.run import title_with_origin
 from slotmark.verdict import Verdict
 from slotmark.versions import slotmark_version
+from slotmark.warnings import Warning
 from slotmark.words import listed
 
 MANY_PARTS = 20
@@ -102,7 +103,7 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         Section("Ranking", ranked(comparison), brief=True),
         Section("Answer", list(seed_answer(comparison)) if seeds and not swept else [], brief=True),
         *([] if decided else [found_in_full]),
-        Section("Warnings", [Warnings(found)] if (found := comparison.all_warnings) else [], brief=True),
+        _warned(comparison.all_warnings),
         Section("Prediction" if seeds else "Comparison", tables, brief=True),
         Section("Forecast", forecast_tables(comparison), brief=True),
         *([found_in_full] if decided else []),
@@ -199,113 +200,96 @@ def session_document(shown: ShownSession) -> Document:
         times = shown.manifests[0].parameters.get(f"{item}s")
         over = f"medians over {item}s" if times is None else f"medians over {times} {item}s"
         title = f"{part}, {over}" if part else over
-        tables.append(Table(title, [Column("", "left"), *(Column(metric.short) for metric in shown.metrics)], lines))
+        tables.append(Table(title, [*left(""), *right(*(metric.short for metric in shown.metrics))], lines))
     paired = [metric.short for metric in shown.metrics if metric.short.endswith(BY_ROUND)]
     if paired:
         note = f"{listed(paired)}: the median of each round's own share, which need not be the quotient of two medians above."
         tables.append(Paragraph(note))
     warnings = list(dict.fromkeys(warning for manifest in shown.manifests for warning in manifest.warnings))
-    warned = [Section("Warnings", [Warnings(warnings)], brief=True)] if warnings else []
-    return Document("Measured", "", [Section("", tables, brief=True), *warned])
+    warned = _warned(warnings)
+    return Document("Measured", "", [Section("", tables, brief=True), *([warned] if warned.blocks else [])])
 
 
 def plan_document(plan: Plan) -> Document:
     """Returns the report of a plan: what a decision takes by each design, and the differences that comparisons of such runs find."""
-    warned = by_words([*plan.warnings, *warnings_of_sides(plan.sides)])
     planned = plan.planned
     metrics = [one.metric for one in planned.reaches] if planned else [one.metric for one in plan.shown]
-    sections = [
+    return _of_sides(
+        f"Differences that runs like {listed([side.name for side in plan.sides])} can find",
+        work_done(plan.sides[0]),
+        plan.sides,
         Section("Answer", plan_answers(plan), brief=True),
-        Section("Warnings", [Warnings(warned)] if warned else [], brief=True),
+        _warned(by_words([*plan.warnings, *warnings_of_sides(plan.sides)])),
         Section(PLAN_TITLE, [Paragraph(between_runs(planned)), *plan_tables(planned)] if planned else [], brief=True),
         Section("Data dictionary", [dictionary(metrics)]),
-        Section("Manifest", manifests(plan.sides)),
-    ]
-    title = title_with_origin(
-        f"Differences that runs like {listed([side.name for side in plan.sides])} can find",
-        [manifest for side in plan.sides for manifest in side.manifests],
-    )
-    return Document(
-        title,
-        work_done(plan.sides[0]),
-        [section for section in sections if section.blocks],
-        sources=sources(plan.sides),
     )
 
 
 def spread_document(found: Measured) -> Document:
     """Returns a report on how much runs of one build differ."""
     table = found.table
-    sections = [
+    return _of_sides(
+        f"How much runs of one build differ: {table.name}",
+        f"{table.known_from}; {work_done(found.sides[0])}",
+        found.sides,
         Section("Spread", spread_tables(found), brief=True),
-        *([Section("Warnings", [Warnings(found.warnings)], brief=True)] if found.warnings else []),
-        Section("Manifest", manifests(found.sides)),
-    ]
-    title = title_with_origin(
-        f"How much runs of one build differ: {table.name}", (one for side in found.sides for one in side.manifests)
+        _warned(found.warnings),
     )
-    return Document(title, f"{table.known_from}; {work_done(found.sides[0])}", sections, sources=sources(found.sides))
 
 
 def growth_document(growth: Growth) -> Document:
     """Returns a report on how metrics change with the size of the runs' work."""
-    warnings = by_words(warnings_of_sides(growth.sides))
-    sections = [
+    sizes = f"{growth.sizes[0]:,} to {growth.sizes[-1]:,} {growth.along}"
+    return _of_sides(
+        f"{listed(growth.targets)} by {growth.along}",
+        f"{growth.bench} bench; {sizes}",
+        growth.sides,
         Section("Answer", growth_answers(growth), brief=True),
-        Section("Warnings", [Warnings(warnings)] if warnings else [], brief=True),
+        _warned(by_words(warnings_of_sides(growth.sides))),
         Section("Charts", growth_charts(growth)),
         Section("By size", growth_tables(growth), brief=True),
         Section("Data dictionary", [dictionary(one.metric for one in growth.curves)]),
-        Section("Manifest", manifests(growth.sides)),
-    ]
-    title = title_with_origin(
-        f"{listed(growth.targets)} by {growth.along}",
-        (manifest for side in growth.sides for manifest in side.manifests),
-    )
-    sizes = f"{growth.sizes[0]:,} to {growth.sizes[-1]:,} {growth.along}"
-    return Document(
-        title,
-        f"{growth.bench} bench; {sizes}",
-        [section for section in sections if section.blocks],
-        sources=sources(growth.sides),
     )
 
 
 def explanation_document(explanation: Explanation) -> Document:
     """Returns a report on the causes of the differences between two sides."""
     sides = [explanation.baseline, explanation.candidate]
-    warnings = by_words(warnings_of_sides(sides))
-    sections = [
+    where = [
+        *change_table(explanation, explanation.confidence),
+        *place_charts(explanation),
+        *(place_table(explanation.places) if explanation.places else []),
+        *(changed_tables(explanation.blocks) if explanation.blocks else []),
+    ]
+    return _of_sides(
+        f"Where {explanation.candidate.name} differs from {explanation.baseline.name}",
+        work_done(explanation.baseline),
+        sides,
         Section("Answer", explained_in_words(explanation), brief=True),
-        Section("Warnings", [Warnings(warnings)] if warnings else [], brief=True),
+        _warned(by_words(warnings_of_sides(sides))),
         *(
             Section(one.metric.name, step_tables(one, explanation.confidence), brief=True)
             for one in explanation.explained
         ),
-        Section(
-            "Where",
-            [
-                *change_table(explanation, explanation.confidence),
-                *place_charts(explanation),
-                *(place_table(explanation.places) if explanation.places else []),
-                *(changed_tables(explanation.blocks) if explanation.blocks else []),
-            ],
-            brief=True,
-        ),
+        Section("Where", where, brief=True),
         *worst_sections([explanation]),
         Section("Data dictionary", [dictionary(one.metric for one in explanation.explained)]),
-        Section("Manifest", manifests(sides)),
-    ]
-    title = title_with_origin(
-        f"Where {explanation.candidate.name} differs from {explanation.baseline.name}",
-        (manifest for side in sides for manifest in side.manifests),
     )
+
+
+def _of_sides(title: str, subtitle: str, sides: Sequence[Side], *sections: Section) -> Document:
+    """A report on the runs of sides: their origin stands behind the title, their manifests below the sections that hold anything."""
     return Document(
-        title,
-        work_done(explanation.baseline),
-        [section for section in sections if section.blocks],
+        title_with_origin(title, (manifest for side in sides for manifest in side.manifests)),
+        subtitle,
+        [section for section in (*sections, Section("Manifest", manifests(sides))) if section.blocks],
         sources=sources(sides),
     )
+
+
+def _warned(found: Sequence[Warning]) -> Section:
+    """The section of warnings; it holds nothing where there are none."""
+    return Section("Warnings", [Warnings([*found])] if found else [], brief=True)
 
 
 def run_document(run: ShownRun) -> Document:
@@ -318,7 +302,7 @@ def run_document(run: ShownRun) -> Document:
     missing = [Paragraph(f"Not recorded: {', '.join(one.name for one in run.unrecorded)}.")] if run.unrecorded else []
     sections = [
         Section("Manifest", [Facts("", shown)], brief=True),
-        Section("Warnings", [Warnings(run.warnings)] if run.warnings else [], brief=True),
+        _warned(run.warnings),
         Section("Metrics", [*named, table, *missing], brief=True),
     ]
     title = title_with_origin(run.name, [run.manifest])
@@ -333,10 +317,10 @@ def _line_per_metric(run: ShownRun) -> Table:
         cells = [Cell(headed(metric, unit)), Cell(f"{one.n:,}"), *(Cell(number(scale * one)) for one in figures)]
         lines.append((part, cells))
     parted = any(part for part, _ in lines)
-    columns = [Column("metric", "left"), *map(Column, ("n", "mean", "std. dev.", "median", "min", "max"))]
+    columns = [*left("metric"), *right("n", "mean", "std. dev.", "median", "min", "max")]
     return Table(
         "",
-        [*([Column("part", "left")] if parted else []), *columns],
+        [*(left("part") if parted else []), *columns],
         [[*([Cell(part or "all")] if parted else []), *cells] for part, cells in lines],
     )
 
@@ -352,7 +336,7 @@ def _line_per_part(run: ShownRun) -> Table:
         cells = [f"{max(counts, default=0):,}", *("-" if one is None else number(one) for one in means)]
         lines.append([Cell(part or "all"), *map(Cell, cells)])
     heads = [f"{metric.short}, {unit}" if (unit := readable(metric.unit)[1]) else metric.short for metric in metrics]
-    return Table("means; slotmark samples has all", [Column("part", "left"), *map(Column, ("n", *heads))], lines)
+    return Table("means; slotmark samples has all", [*left("part"), *right("n", *heads)], lines)
 
 
 def _by_numbers(text: str) -> tuple[list[str | float], str]:

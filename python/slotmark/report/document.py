@@ -36,6 +36,21 @@ class Column(msgspec.Struct, frozen=True):
     detail: bool = False
 
 
+def left(*titles: str) -> list[Column]:
+    """Columns of words."""
+    return [Column(title, "left") for title in titles]
+
+
+def right(*titles: str) -> list[Column]:
+    """Columns of figures."""
+    return [Column(title) for title in titles]
+
+
+def details(*titles: str) -> list[Column]:
+    """Columns of figures that are left out where there is little room."""
+    return [Column(title, detail=True) for title in titles]
+
+
 class Paragraph(msgspec.Struct, frozen=True, tag=True):
     """A paragraph of plain text."""
 

@@ -3,7 +3,7 @@
 from slotmark.cleaning import one_name
 from slotmark.published.archive import Report, metrics_of, rows_left_out, unknown_rows
 from slotmark.published.archive.runs import label_of
-from slotmark.report.document import Block, Cell, Column, Document, Section, Table, Warnings
+from slotmark.report.document import Block, Cell, Document, Section, Table, Warnings, left, right
 
 
 def archive_document(report: Report) -> Document:
@@ -13,7 +13,7 @@ def archive_document(report: Report) -> Document:
     tables: list[Block] = [
         Table(
             one_name(title),
-            [Column("", "left"), *map(Column, runs), Column("metric", "left")],
+            [*left(""), *right(*runs), *left("metric")],
             [
                 [Cell(one_name(label)), *(Cell(one_name(text)) for text in row.values), Cell(known.get(label, "-"))]
                 for row in rows
@@ -24,7 +24,7 @@ def archive_document(report: Report) -> Document:
     ]
     facts = Table(
         "What is known of each run",
-        [Column("", "left"), *(Column(name, "left") for name in runs)],
+        left("", *runs),
         [[Cell(one_name(text)) for text in (label, *texts)] for label, texts in report.manifest.items()],
     )
     found = [Section("Warnings", [Warnings([rows_left_out(left_out)])], brief=True)] if left_out else []

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from slotmark.history.bisecting import Bisection, CommitLine
 from slotmark.metrics import Metric, catalogue
 from slotmark.numbers import change_with_span, duration, number, percent, signed, signed_interval
-from slotmark.report.document import Block, Cell, Column, Document, Paragraph, Section, Table
+from slotmark.report.document import Block, Cell, Document, Paragraph, Section, Table, left, right
 from slotmark.report.sections.cells import headed
 from slotmark.words import counted
 
@@ -72,14 +72,7 @@ def _table(found: Bisection, metric: Metric | None) -> Table:
         for one in shown
     ]
     unit = f", {metric.unit}" if metric and metric.unit else ""
-    columns = [
-        Column("commit", "left"),
-        Column("", "left"),
-        Column("runs"),
-        Column(f"mean{unit}"),
-        Column("probability"),
-        Column("left out", "left"),
-    ]
+    columns = [*left("commit", ""), *right("runs", f"mean{unit}", "probability"), *left("left out")]
     hidden = len(found.commits) - len(shown)
     notes = ["Probability: that the metric changed with this commit. docs/bisect.md has how often it is right."]
     if hidden:

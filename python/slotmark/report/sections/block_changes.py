@@ -2,7 +2,7 @@
 
 from slotmark.compare.attribution import BlockChanges, ChangedGroup
 from slotmark.numbers import change, number, percent, signed, span
-from slotmark.report.document import Cell, Column, Table
+from slotmark.report.document import Cell, Table, left, right
 from slotmark.report.sections.cells import in_a_sentence
 from slotmark.statistics.interval import Interval
 from slotmark.words import listed
@@ -63,10 +63,8 @@ def _worst(changes: BlockChanges, group: ChangedGroup) -> Table:
         if any(len(value) <= _LONG for block in group.worst for at, value in block.about if at == name)
     ]
     columns = [
-        Column(changes.metric.grain[-1]),
-        *(Column(name) for name in shown),
-        *(Column(title) for title in ("baseline", "candidate", "difference", "change")),
-        Column("most of it in", "left"),
+        *right(changes.metric.grain[-1], *shown, "baseline", "candidate", "difference", "change"),
+        *left("most of it in"),
     ]
     rows = [
         [
@@ -90,7 +88,7 @@ def _worst(changes: BlockChanges, group: ChangedGroup) -> Table:
 
 
 def _classes(group: ChangedGroup) -> Table:
-    columns = [Column("kind of blocks", "left"), Column("changed"), Column("of"), Column("share")]
+    columns = [*left("kind of blocks"), *right("changed", "of", "share")]
     rows = [
         [Cell(one.name), Cell(f"{one.blocks:,}"), Cell(f"{one.of:,}"), Cell(percent(one.share))]
         for one in group.classes

@@ -4,7 +4,7 @@ from slotmark.compare.result import Comparison
 from slotmark.compare.results.details import Blocks
 from slotmark.compare.results.rows import ALL, OF_BLOCKS, BlockDesign, Difference, Row
 from slotmark.numbers import independent, number, p_value, percent, ratio_interval
-from slotmark.report.document import Cell, Column, Table
+from slotmark.report.document import Cell, Table, details, left, right
 from slotmark.report.sections.cells import (
     OF_TYPICAL_BLOCK,
     headed,
@@ -27,15 +27,10 @@ def block_tables(comparison: Comparison) -> list[Table]:
     made = []
     for place, side in enumerate(comparison.candidates):
         columns = [
-            Column("", "left"),
-            Column("of", "left"),
-            Column(comparison.baseline.name),
-            Column(side.name),
-            Column("ratio [interval]"),
-            Column("margin"),
-            Column("adj. p", detail=True),
-            Column("faster blocks", detail=True),
-            Column("verdict", "left"),
+            *left("", "of"),
+            *right(comparison.baseline.name, side.name, "ratio [interval]", "margin"),
+            *details("adj. p", "faster blocks"),
+            *left("verdict"),
         ]
         lines = [
             [
@@ -68,9 +63,8 @@ def part_tables(comparison: Comparison) -> list[Table]:
     """A table per candidate: the kinds of blocks, each by itself."""
     rows = [row for row in _rows(comparison) if row.part != ALL]
     columns = [
-        Column("metric", "left"),
-        Column("blocks", "left"),
-        *map(Column, ("n", comparison.baseline.name, "candidate", "ratio [interval]", "faster blocks")),
+        *left("metric", "blocks"),
+        *right("n", comparison.baseline.name, "candidate", "ratio [interval]", "faster blocks"),
     ]
     note = f"{COSTS} Shown, not tested: they help to locate the difference."
     made = []
@@ -95,15 +89,12 @@ def part_tables(comparison: Comparison) -> list[Table]:
 def design_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
     """Tables of the changes that these processes can find, and of how many more would be needed."""
     columns = [
-        Column("", "left"),
-        Column("of", "left"),
-        Column("processes"),
-        Column("s.e. from processes", detail=True),
-        Column("s.e. from blocks", detail=True),
-        Column("can find"),
-        Column("margin"),
-        Column("equivalence p", detail=True),
-        Column("needed per side"),
+        *left("", "of"),
+        *right("processes"),
+        *details("s.e. from processes", "s.e. from blocks"),
+        *right("can find", "margin"),
+        *details("equivalence p"),
+        *right("needed per side"),
     ]
     rows = _rows(comparison)
     lines = [
@@ -130,7 +121,7 @@ def design_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
 
 def factor_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
     """Tables of the effect of each level of a factor, and of two factors together."""
-    columns = [Column("", "left"), Column("ratio [interval]"), Column("p"), Column("", "left")]
+    columns = [*left(""), *right("ratio [interval]", "p"), *left("")]
     lines = [
         [
             Cell(effect.name),
@@ -146,10 +137,7 @@ def factor_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
 
 def quantile_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
     """A table per candidate: the deciles of the first metric."""
-    columns = [
-        Column("quantile"),
-        *map(Column, (comparison.baseline.name, "candidate", "ratio [interval]", "blocks beyond")),
-    ]
+    columns = right("quantile", comparison.baseline.name, "candidate", "ratio [interval]", "blocks beyond")
     unit = comparison.costs.unit
     return [
         Table(
@@ -180,14 +168,14 @@ def rank_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
     names = [side.name for side in comparison.sides]
     first = Table(
         "Mean ranks",
-        [Column("", "left"), Column("mean rank, 1 is cheapest")],
+        [*left(""), *right("mean rank, 1 is cheapest")],
         [[Cell(name), Cell(number(rank))] for name, rank in zip(names, ranking.mean_ranks, strict=True)],
         [
             f"Friedman's chi-squared {number(ranking.chi_squared)}, p {p_value(ranking.p)}. Blocks are what is ranked: these p-values "
             "hold for these processes only, and no verdict uses them."
         ],
     )
-    columns = [Column("", "left"), *map(Column, ("Nemenyi", "Conover", "signed rank"))]
+    columns = [*left(""), *right("Nemenyi", "Conover", "signed rank")]
     lines = [
         [
             Cell(f"{names[pair.first]} and {names[pair.second]}"),

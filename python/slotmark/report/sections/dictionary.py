@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from slotmark.metrics import Metric
 from slotmark.numbers import percent, quantity
-from slotmark.report.document import Cell, Column, Table
+from slotmark.report.document import Cell, Table, left
 
 
 def dictionary(metrics: Iterable[Metric]) -> Table:
@@ -23,7 +23,7 @@ def dictionary(metrics: Iterable[Metric]) -> Table:
         for metric in dict.fromkeys(metrics)
     ]
     cells = [[Cell(one) for one in row] for row in rows]
-    return Table(f"{len(rows)} metrics", [Column(title, "left") for title in titles], cells, wide=True)
+    return Table(f"{len(rows)} metrics", left(*titles), cells, wide=True)
 
 
 def _margin(metric: Metric) -> str:

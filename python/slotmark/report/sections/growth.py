@@ -5,7 +5,7 @@ from itertools import groupby
 
 from slotmark.compare.results.growth import Curve, Growth, Level
 from slotmark.numbers import number, readable
-from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Table
+from slotmark.report.document import Block, Cell, Figure, Paragraph, Table, left, right
 from slotmark.report.drawing import later
 from slotmark.report.sections.cells import headed, titled
 
@@ -44,7 +44,7 @@ def growth_tables(growth: Growth) -> list[Block]:
     made: list[Block] = []
     for curves in _by_metric(growth):
         scale, unit = readable(curves[0].metric.unit)
-        columns = [Column(growth.along, "left"), *(Column(f"{size:,}") for size in growth.sizes), Column("factor")]
+        columns = [*left(growth.along), *right(*(f"{size:,}" for size in growth.sizes), "factor")]
         rows = [
             [Cell(curve.target, remark=curve.metric.definition), *_cells(curve, growth.sizes, scale)]
             for curve in curves

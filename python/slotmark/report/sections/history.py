@@ -7,7 +7,7 @@ from slotmark.history.series import Group
 from slotmark.metrics import Metric, catalogue
 from slotmark.numbers import change as change_of
 from slotmark.numbers import day, difference_with_span, interval, number, p_value, percent, readable, signed
-from slotmark.report.document import Block, Cell, Column, Document, Paragraph, Section, Table
+from slotmark.report.document import Block, Cell, Column, Document, Paragraph, Section, Table, details, left, right
 from slotmark.report.sections.cells import DIRECTION, headed
 from slotmark.statistics.change_points import FIRST
 from slotmark.words import counted, listed
@@ -112,14 +112,11 @@ def _series(metric: Metric, one: SeriesHistory) -> list[Block]:
         for line in shown
     ]
     columns = [
-        Column("version", "left"),
+        *left("version"),
         Column("ref", "left", detail=all(line.ref.startswith(line.version) for line in shown if line.ref)),
-        Column("measured", "left"),
-        Column("runs"),
-        Column(unit or "estimate"),
-        Column("95 % interval"),
-        Column("course", "left"),
-        Column("change", "left"),
+        *left("measured"),
+        *right("runs", unit or "estimate", "95 % interval"),
+        *left("course", "change"),
     ]
     hidden = len(one.versions) - len(shown)
     notes = [f"The {counted(hidden, 'version')} before these aren't shown."] if hidden else []
@@ -168,16 +165,11 @@ def _explained(found: Sequence[FoundChange]) -> list[Paragraph]:
 
 def _table(found: Sequence[FoundChange]) -> Table:
     columns = [
-        Column("change", "left"),
-        Column("metric", "left"),
-        Column("since", "left"),
-        Column("version", "left"),
-        Column("difference"),
-        Column("margin", detail=True),
-        Column("", "left"),
-        Column("how sure", "left"),
-        Column("p"),
-        Column("runs"),
+        *left("change", "metric", "since", "version"),
+        *right("difference"),
+        *details("margin"),
+        *left("", "how sure"),
+        *right("p", "runs"),
     ]
     rows = [
         [

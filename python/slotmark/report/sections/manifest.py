@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from slotmark.compare.result import Side
 from slotmark.metrics import catalogue
 from slotmark.numbers import fixed, gibibytes
-from slotmark.report.document import Block, Cell, Column, Facts, Paragraph, Source, Table
+from slotmark.report.document import Block, Cell, Facts, Paragraph, Source, Table, left
 from slotmark.run import MachineFacts, Manifest, SourceFile
 from slotmark.words import counted, listed, shown_fact
 
@@ -32,7 +32,7 @@ def manifests(sides: Sequence[Side]) -> list[Block]:
     listed = [_facts(side) for side in sides]
     names = list(dict.fromkeys(name for facts in listed for name in facts))
     rows = [[Cell(name), *(Cell(facts.get(name, "-")) for facts in listed)] for name in names]
-    columns = [Column("", "left"), *(Column(side.name, "left") for side in sides)]
+    columns = left("", *(side.name for side in sides))
     title = f"{len(names)} facts of each side"
     return [Table(title, columns, rows, wide=True), *_files(sides)]
 

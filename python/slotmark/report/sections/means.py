@@ -8,7 +8,7 @@ from slotmark.compare.result import Comparison
 from slotmark.compare.results.rows import Difference, Row
 from slotmark.numbers import number, percent_change, plain, point_unit, readable, signed, signed_interval
 from slotmark.published.styles import STYLES, Style
-from slotmark.report.document import Cell, Column, Table
+from slotmark.report.document import Cell, Table, details, left, right
 from slotmark.report.sections.cells import (
     by_section,
     headed,
@@ -36,15 +36,12 @@ def mean_tables(comparison: Comparison, style: str = "modern") -> list[Table]:
         Table(
             ": ".join(filter(None, (section, side.name if len(comparison.candidates) > 1 else ""))),
             [
-                Column("mean", "left"),
-                Column(comparison.baseline.name),
-                Column(side.name),
-                Column("Δ", detail=True),
-                Column("Δ\N{NO-BREAK SPACE}%"),
-                Column("interval of Δ\N{NO-BREAK SPACE}%"),
-                Column("margin"),
-                Column("adj. p", detail=True),
-                Column("verdict", "left"),
+                *left("mean"),
+                *right(comparison.baseline.name, side.name),
+                *details("Δ"),
+                *right("Δ\N{NO-BREAK SPACE}%", "interval of Δ\N{NO-BREAK SPACE}%", "margin"),
+                *details("adj. p"),
+                *left("verdict"),
             ],
             [_cells(comparison, row, place, STYLES.get(style)) for row in inside],
             [_counts(inside, place, comparison)],
@@ -68,12 +65,7 @@ def centile_tables(comparison: Comparison) -> list[Table]:
         for side, summary in zip(comparison.sides, row.summaries, strict=True)
         if summary and summary.centiles
     ]
-    columns = [
-        Column("metric", "left"),
-        Column("run", "left"),
-        Column("n"),
-        *(Column(plain(share)) for share in SHOWN_CENTILES),
-    ]
+    columns = [*left("metric", "run"), *right("n", *(plain(share) for share in SHOWN_CENTILES))]
     return [Table("Centiles", columns, rows, wide=True)] if rows else []
 
 

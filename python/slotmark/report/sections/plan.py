@@ -6,7 +6,7 @@ from slotmark.compare.results.details import Planned, Reach
 from slotmark.compare.results.plan import Effort, Plan, Shown, Wanted
 from slotmark.compare.results.rows import FROM_RUNS, Design
 from slotmark.numbers import duration, number, percent, readable
-from slotmark.report.document import Block, Cell, Column, Paragraph, Table
+from slotmark.report.document import Block, Cell, Paragraph, Table, details, left, right
 from slotmark.report.sections.cells import headed, in_a_sentence
 from slotmark.words import listed
 
@@ -21,13 +21,11 @@ def plan_tables(planned: Planned) -> list[Table]:
     first = [one for one in planned.reaches if one.metric.rank != "informative"]
     others = [one for one in planned.reaches if one.metric.rank == "informative"]
     columns = [
-        Column("metric", "left"),
-        Column("mean", detail=True),
-        Column("s.d. of a run"),
-        Column("within it", detail=True),
-        *(Column(f"{runs} run{'s' if runs > 1 else ''}") for runs in planned.runs),
-        Column("margin"),
-        Column("to ship"),
+        *left("metric"),
+        *details("mean"),
+        *right("s.d. of a run"),
+        *details("within it"),
+        *right(*(f"{runs} run{'s' if runs > 1 else ''}" for runs in planned.runs), "margin", "to ship"),
     ]
     made = []
     for title, reaches, wide in (
@@ -96,11 +94,7 @@ def _shown(shown: Sequence[Shown]) -> Table:
         rows.append(
             [Cell(name, remark=one.metric.definition), margin, *(cells.get(design, Cell("-")) for design in designs)]
         )
-    columns = [
-        Column("decisive metric", "left"),
-        Column("margin"),
-        *(Column(_title(design).lower()) for design in designs),
-    ]
+    columns = [*left("decisive metric"), *right("margin", *(_title(design).lower() for design in designs))]
     notes = [
         "With this number, four comparisons in five show that an unchanged metric isn't worse beyond its margin (98 % interval).",
         *(

@@ -3,7 +3,7 @@
 from slotmark.compare.result import Comparison, PartRanking, Ranked, TargetRanking
 from slotmark.compare.results.rows import Difference
 from slotmark.numbers import change_with_span, interval, number, percent
-from slotmark.report.document import CONDITIONAL, Block, Cell, Column, Paragraph, Table
+from slotmark.report.document import CONDITIONAL, Block, Cell, Paragraph, Table, left, right
 from slotmark.report.sections.cells import (
     DIRECTION,
     condition_notes,
@@ -41,12 +41,14 @@ def ranked(comparison: Comparison) -> list[Block]:
 def _table(comparison: Comparison, ranking: TargetRanking, part: PartRanking) -> Table:
     names = [side.name for side in comparison.sides]
     columns = [
-        Column("target", "left"),
-        Column("place"),
-        Column(headed(ranking.metric)),
-        Column(f"{percent(comparison.confidence)} interval"),
-        *(Column(headed(metric)) for metric in ranking.beside),
-        Column("against the next", "left"),
+        *left("target"),
+        *right(
+            "place",
+            headed(ranking.metric),
+            f"{percent(comparison.confidence)} interval",
+            *(headed(metric) for metric in ranking.beside),
+        ),
+        *left("against the next"),
     ]
     rows = [[Cell(names[one.side]), *_cells(ranking, one)] for one in part.ranked]
     having = {one.side for one in part.ranked}

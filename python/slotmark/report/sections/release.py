@@ -7,7 +7,7 @@ import msgspec
 from slotmark.compare.results.decision import Answer
 from slotmark.compare.results.release import Compared, MissingRun, Released, ReleasePlan
 from slotmark.numbers import duration, percent
-from slotmark.report.document import Block, Cell, Column, Document, Forest, Paragraph, Section, Source, Table
+from slotmark.report.document import Block, Cell, Column, Document, Forest, Paragraph, Section, Source, Table, left
 from slotmark.report.sections.plan import efforts_in_words
 from slotmark.verdict import Verdict
 from slotmark.words import listed
@@ -20,7 +20,7 @@ def release_blocks(released: Released, like: Mapping[Answer, Verdict]) -> list[B
         released: The answer about a release.
         like: The verdict whose colour an answer has.
     """
-    columns = [Column(title, "left") for title in ("comparison", "answer", "baseline", "candidate", "why")]
+    columns = left("comparison", "answer", "baseline", "candidate", "why")
     rows = [
         [
             Cell(one.name if one.required else f"{one.name} (not required)"),
@@ -120,7 +120,7 @@ def _missing(missing: Mapping[str, Sequence[MissingRun]]) -> list[Block]:
         for name, runs in missing.items()
         for run in runs
     ]
-    columns = [Column(title, "left") for title in ("comparison", "side", "missing run", "made by")]
+    columns = left("comparison", "side", "missing run", "made by")
     return [Table("Missing runs", columns, rows)] if rows else []
 
 

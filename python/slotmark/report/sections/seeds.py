@@ -8,7 +8,7 @@ from slotmark.compare.results.rows import Row, Summary
 from slotmark.metrics import Metric
 from slotmark.metrics.predicted import CONFIDENCE, ModelError, names_of
 from slotmark.numbers import interval, number, percent, percent_change, plain, readable, signed, signed_interval
-from slotmark.report.document import Block, Cell, Column, Paragraph, Table
+from slotmark.report.document import Block, Cell, Column, Paragraph, Table, details, left, right
 from slotmark.report.sections.cells import by_section, margin_cell, metric_cell, not_compared, p_cell, verdict_cell
 from slotmark.statistics.interval import Interval
 
@@ -31,13 +31,13 @@ def seed_tables(comparison: Comparison) -> list[Table]:
     rows = seed_rows(comparison)
     judged = any(difference and difference.verdict for row in rows for difference in row.differences)
     several = _several(rows)
-    columns = [Column("mean", "left"), Column(f"{comparison.baseline.name}{' ±' if several else ''}")]
+    columns = [*left("mean"), *right(f"{comparison.baseline.name}{' ±' if several else ''}")]
     for side in comparison.candidates:
         columns.append(Column(f"{side.name}{' ±' if several else ''}"))
         columns.append(Column(f"difference [{percent(comparison.confidence)}]" if several else "difference"))
-        columns += [Column("margin"), Column("adj. p", detail=True), Column("verdict", "left")] if judged else []
+        columns += [*right("margin"), *details("adj. p"), *left("verdict")] if judged else []
     error = model_error(comparison)
-    columns += [Column("model's error")] if error else []
+    columns += right("model's error") if error else []
     notes = _notes(comparison)
     notes += _error_notes(error)
     if several:
@@ -61,7 +61,7 @@ def sweep_tables(comparison: Comparison, swept: Swept) -> list[Table]:
     rows = main_rows(comparison)
     units = {readable(row.metric.unit)[1] for row in rows}
     common = f" in {next(iter(units))}" if len(units) == 1 and units != {""} else ""
-    columns = [Column(named(swept)), *(Column(_head(row.metric, with_unit=not common)) for row in rows)]
+    columns = right(named(swept), *(_head(row.metric, with_unit=not common) for row in rows))
     means, errors = (
         [
             [Cell(value_of(swept, place)), *(cell(row.metric, row.summaries[place]) for row in rows)]
@@ -96,12 +96,8 @@ def forecast_tables(comparison: Comparison) -> list[Block]:
             ]
             for factor in scaled.factors
         ]
-        columns = [
-            Column("stage", "left"),
-            Column(f"factor [{percent(CONFIDENCE)}]"),
-            Column("cost in the replays", "left"),
-        ]
-        columns += [Column("blocks", "left"), Column("number of blocks")]
+        columns = [*left("stage"), *right(f"factor [{percent(CONFIDENCE)}]"), *left("cost in the replays")]
+        columns += [*left("blocks"), *right("number of blocks")]
         notes = [f"{kept.stage} stays as the {simulated} has it: {kept.reason}." for kept in scaled.kept]
         found.append(Table(f"Stages from the replays of {of}", columns, rows, notes))
         parts = {part.metric: part for part in one.errors}
@@ -113,11 +109,8 @@ def forecast_tables(comparison: Comparison) -> list[Block]:
             for row in seed_rows(comparison)
             if row.metric.id in parts
         ]
-        columns = [Column("standard error of the difference", "left")]
-        columns += [
-            Column(title)
-            for title in ("from the replays", "from the seeds", "both", "replays' share", "degrees of freedom")
-        ]
+        columns = left("standard error of the difference")
+        columns += right("from the replays", "from the seeds", "both", "replays' share", "degrees of freedom")
         found.append(Table(f"Errors in the intervals of {one.side}", columns, errors, [_SHARE_NOTE]))
     return found
 

@@ -4,7 +4,7 @@ from slotmark.compare.results.spread import CONFIDENCE, Measured
 from slotmark.compare.spread_table import MetricSpread
 from slotmark.metrics import catalogue
 from slotmark.numbers import percent, plain, quantity
-from slotmark.report.document import Block, Cell, Column, Paragraph, Table
+from slotmark.report.document import Block, Cell, Paragraph, Table, left, right
 from slotmark.report.sections.cells import in_a_sentence
 
 
@@ -22,11 +22,8 @@ def spread_tables(found: Measured) -> list[Block]:
         for one in found.table.metric
     ]
     columns = [
-        Column("metric", "left"),
-        Column("s.d. of a run"),
-        Column(f"{percent(CONFIDENCE)} interval"),
-        Column("within it"),
-        Column("degrees of freedom"),
+        *left("metric"),
+        *right("s.d. of a run", f"{percent(CONFIDENCE)} interval", "within it", "degrees of freedom"),
     ]
     same = [in_a_sentence(entries[one]) for one in found.table.same]
     return [

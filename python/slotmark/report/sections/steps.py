@@ -9,7 +9,7 @@ from slotmark.compare.result import Comparison
 from slotmark.compare.results.explanation import Explanation
 from slotmark.metrics import catalogue
 from slotmark.numbers import number, p_value, percent, readable, signed, signed_interval
-from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Section, Table
+from slotmark.report.document import Block, Cell, Figure, Paragraph, Section, Table, details, left, right
 from slotmark.report.drawing import later
 from slotmark.report.sections.block_changes import changed_in_words, changed_tables
 from slotmark.report.sections.cells import headed, in_a_sentence
@@ -88,13 +88,7 @@ def change_table(attribution: Attribution, confidence: float) -> list[Table]:
         ]
         for one in attribution.changes.found
     ]
-    columns = [
-        Column("stage", "left"),
-        Column("where", "left"),
-        Column("difference"),
-        Column("interval"),
-        Column("p adj."),
-    ]
+    columns = [*left("stage", "where"), *right("difference", "interval", "p adj.")]
     notes = [
         f"How much longer the stage takes there each time. Rows are in the order of how much of the change they explain; each is what is left after the rows "
         f"above it. Intervals are at {percent(confidence)}; p-values are adjusted over all stages and places."
@@ -166,14 +160,7 @@ def place_table(places: OutlierPlaces) -> list[Table]:
         ]
         for one in places.apart
     ]
-    columns = [
-        Column(places.kind, "left"),
-        Column("stage", "left"),
-        Column("baseline"),
-        Column("candidate"),
-        Column("beyond the rest"),
-        Column("p adj."),
-    ]
+    columns = [*left(places.kind, "stage"), *right("baseline", "candidate", "beyond the rest", "p adj.")]
     notes = [
         f"By how much more a stage's mean changed there than in the middle of {places.count:,} {places.kind}s; p-values are adjusted over all "
         f"{places.kind}s and stages."
@@ -207,14 +194,7 @@ def _step_table(one: Explained) -> Table:
         Cell(signed_interval(one.delta, scale)),
         Cell(""),
     ]
-    columns = [
-        Column("step", "left"),
-        Column("baseline"),
-        Column("candidate"),
-        Column("difference"),
-        Column("interval"),
-        Column("p adj.", detail=True),
-    ]
+    columns = [*left("step"), *right("baseline", "candidate", "difference", "interval"), *details("p adj.")]
     notes = [one.how]
     if one.counts != one.of:
         split = " and ".join(f"{count:,} of {of:,}" for count, of in zip(one.counts, one.of, strict=True))

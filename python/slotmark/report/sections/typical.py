@@ -3,7 +3,7 @@
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.rows import Row, Summary
 from slotmark.numbers import number, ratio_interval
-from slotmark.report.document import Cell, Column, Table
+from slotmark.report.document import Cell, Table, left, right
 from slotmark.report.sections.cells import (
     contradictions,
     headed,
@@ -28,10 +28,9 @@ def typical_tables(comparison: Comparison) -> list[Table]:
 def sample_tables(comparison: Comparison) -> list[Table]:
     """A table per metric: every side's summary and samples in each part."""
     columns = [
-        Column("part", "left"),
-        Column("run", "left"),
-        *map(Column, ("n", "median", "interval", "mean", "trimmed mean", "std. dev.", "min", "max")),
-        Column("every sample, in order; * outlier", "left"),
+        *left("part", "run"),
+        *right("n", "median", "interval", "mean", "trimmed mean", "std. dev.", "min", "max"),
+        *left("every sample, in order; * outlier"),
     ]
     tables: dict[str, list[list[Cell]]] = {}
     for row in _rows(comparison):
@@ -56,7 +55,7 @@ def _table(comparison: Comparison, part: str, rows: list[Row]) -> Table:
             if 0 not in having
             else "too few samples"
         )
-        columns = [Column("median", "left"), *(Column(comparison.sides[place].name) for place in having)]
+        columns = [*left("median"), *right(*(comparison.sides[place].name for place in having))]
         cells = [[metric_cell(row.metric), *(_median(row.summaries[place]) for place in having)] for row in rows]
         return Table(
             part,
@@ -64,12 +63,7 @@ def _table(comparison: Comparison, part: str, rows: list[Row]) -> Table:
             cells,
             [f"Not compared: {why}."],
         )
-    columns = [
-        Column("", "left"),
-        Column("run", "left"),
-        *map(Column, ("median", "ratio [interval]", "margin", "adj. p")),
-        Column("verdict", "left"),
-    ]
+    columns = [*left("", "run"), *right("median", "ratio [interval]", "margin", "adj. p"), *left("verdict")]
     return Table(part, columns, [cells for row in rows for cells in _compared(comparison, row)], contradictions(rows))
 
 

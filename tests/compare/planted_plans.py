@@ -13,7 +13,7 @@ from slotmark.compare.spread_table import SpreadTable
 from slotmark.metrics import catalogue
 from slotmark.statistics.between_runs import combined, pooled
 from slotmark.statistics.interval import Interval
-from slotmark.statistics.mean_difference import Units, difference_of_runs, over_pairs
+from slotmark.statistics.mean_difference import Units, difference_of_runs, over_levels
 from slotmark.statistics.rank_tests import error_share
 from slotmark.statistics.student import Student
 from slotmark.statistics.swapped import Levels, swapped
@@ -177,6 +177,7 @@ def _compared(draws: np.random.Generator, plant: Plant, prior: Prior | None, uni
         base = found.base or 1.0
     else:
         ours, theirs = _pairs(draws, plant, units, by)
-        found = over_pairs(ours, theirs, confidence=CONFIDENCE, scale="log")
+        levels = [np.array([run.on("log").level for run in side]) for side in (ours, theirs)]
+        found = over_levels(*levels, confidence=CONFIDENCE, scale="log")
         base = found.mean_of(ours)
     return Student(_scaled(found.delta, 1 / base), _scaled(found.bounds, 1 / base), found.p)

@@ -18,7 +18,7 @@ from slotmark.report import comparison_document
 from slotmark.report.renderers.html import html
 from slotmark.run import Run, open_run
 from slotmark.run.manifest import ROUND
-from slotmark.statistics.mean_difference import Units, over_pairs
+from slotmark.statistics.mean_difference import Units, over_levels
 from slotmark.warnings import Warning
 
 SMALL = ("hosts=5", "pools=5", "run.slots=900", "genesis.epoch_slots=200")
@@ -42,9 +42,10 @@ def test_intervals_cover_whatever_the_rounds_do_to_both() -> None:
             own = 0.01 * draws.standard_normal((2, rounds))
             levels = day + own + np.array([[0.0], [0.05]])
             sides = [[units(level + 0.01 * draws.standard_normal(50)) for level in side] for side in levels]
-            found = over_pairs(sides[0], sides[1], confidence=0.95)
+            ours, theirs = (np.array([one.mean for one in side]) for side in sides)
+            found = over_levels(ours, theirs, confidence=0.95, scale="identity")
             covered += found.delta.low <= 0.05 <= found.delta.high
-            moved = over_pairs(sides[0], [units(one.sums - 0.05) for one in sides[1]], confidence=0.95)
+            moved = over_levels(ours, theirs - 0.05, confidence=0.95, scale="identity")
             false += moved.p < 0.05
         assert 0.93 <= covered / 1_000 <= 0.97, rounds
         assert false / 1_000 <= 0.07, rounds

@@ -70,18 +70,6 @@ def printed(sides: Sequence[Mapping[str, Run]], filters: Sequence[Filter] | None
     )
 
 
-def published_means(runs: Sequence[Run], filters: Sequence[Filter] | None = None) -> list[PublishedMean]:
-    """The values of the published tables, in their order.
-
-    Args:
-        runs: The runs, one column each.
-        filters: What is analysed; None for what each run's profile says.
-    """
-    with ExitStack() as stack:
-        rows = _rows([stack.enter_context(Analysis(run, filters=filters, published=True)) for run in runs])
-    return [row for row in rows if _in_tables(row.metric)]
-
-
 def _in_tables(metric: Metric) -> bool:
     return metric.section in SECTIONS and metric.locli not in _DRAWN_ONLY
 

@@ -15,15 +15,11 @@ class Friedman(msgspec.Struct, frozen=True):
     Attributes:
         chi_squared: With correction for ties; targets - 1 degrees of freedom.
         p: Its p-value.
-        f: Iman and Davenport's form, which is less timid.
-        f_p: Its p-value.
         mean_ranks: One per target; the smallest value of a block has rank 1.
     """
 
     chi_squared: float
     p: float
-    f: float
-    f_p: float
     mean_ranks: list[float]
 
 
@@ -52,18 +48,9 @@ def friedman(values: np.ndarray) -> Friedman:
     sums = ranks.sum(axis=0)
     spread, expected = (ranks**2).sum(), blocks * targets * (targets + 1) ** 2 / 4
     if spread == expected:
-        return Friedman(0.0, 1.0, 0.0, 1.0, (sums / blocks).tolist())
+        return Friedman(0.0, 1.0, (sums / blocks).tolist())
     chi = float((targets - 1) * ((sums - blocks * (targets + 1) / 2) ** 2).sum() / (spread - expected))
-    left = blocks * (targets - 1) - chi
-    f = float((blocks - 1) * chi / left) if left > 0 else float("inf")
-    degrees = targets - 1, (targets - 1) * (blocks - 1)
-    return Friedman(
-        chi,
-        float(scipy.stats.chi2.sf(chi, targets - 1)),
-        f,
-        float(scipy.stats.f.sf(f, *degrees)),
-        (sums / blocks).tolist(),
-    )
+    return Friedman(chi, float(scipy.stats.chi2.sf(chi, targets - 1)), (sums / blocks).tolist())
 
 
 def post_hoc(values: np.ndarray) -> list[Pair]:

@@ -185,37 +185,16 @@ def mean_difference(
     )
 
 
-def over_pairs(
-    baseline: Sequence[Units],
-    candidate: Sequence[Units],
-    *,
-    confidence: float,
-    scale: Scale = "identity",
-    at_any_look: bool = False,
+def over_levels(
+    ours: np.ndarray, theirs: np.ndarray, *, confidence: float, scale: Scale, at_any_look: bool = False
 ) -> MeanDifference:
     """Returns the mean over pairs of runs of the candidate's mean less the baseline's, by Student's t: what a pair has in common goes out.
 
     Args:
-        baseline: One a pair, two or more.
-        candidate: Likewise, of the same pairs in the same order.
+        ours: Means of the baseline's runs, on the scale; shape (pairs,), two or more.
+        theirs: Those of the candidate, of the same pairs in the same order.
         confidence: Confidence of the interval, as a fraction.
         scale: Scale of the means that are subtracted.
-        at_any_look: As of :func:`over_levels`.
-    """
-    ours, theirs = (np.array([run.on(scale).level for run in side]) for side in (baseline, candidate))
-    return over_levels(ours, theirs, confidence=confidence, scale=scale, at_any_look=at_any_look)
-
-
-def over_levels(
-    ours: np.ndarray, theirs: np.ndarray, *, confidence: float, scale: Scale, at_any_look: bool = False
-) -> MeanDifference:
-    """Returns the same from the means of runs.
-
-    Args:
-        ours: Those of the baseline, on the scale; shape (pairs,).
-        theirs: Those of the candidate, of the same pairs in the same order.
-        confidence: As above.
-        scale: As above.
         at_any_look: Whether pairs come one by one and the result is looked at meanwhile: interval and p-value then hold at all looks together.
     """
     apart = theirs - ours

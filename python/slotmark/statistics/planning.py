@@ -37,17 +37,17 @@ def power(change: float, error: float, degrees: float, alpha: float) -> float:
     return float(nct_sf(limit, degrees, away) + (below if np.isfinite(below) else 0.0))
 
 
-def detectable_change(error: float, degrees: float, alpha: float = 0.05, wanted: float = POWER) -> float:
-    """The smallest log ratio that is found with the wanted probability; arguments as for :func:`power`."""
+def detectable_change(error: float, degrees: float, alpha: float = 0.05) -> float:
+    """The smallest log ratio that is found with the probability :data:`POWER`; arguments as for :func:`power`."""
     if error == 0:
         return 0.0
-    start = t_isf(alpha / 2, degrees) + t_isf(1 - wanted, degrees)
-    steps = scipy.optimize.bisect(lambda away: power(away, 1.0, degrees, alpha) - wanted, 1e-6, 4 * start + 40)
+    start = t_isf(alpha / 2, degrees) + t_isf(1 - POWER, degrees)
+    steps = scipy.optimize.bisect(lambda away: power(away, 1.0, degrees, alpha) - POWER, 1e-6, 4 * start + 40)
     return float(steps) * error  # pyright: ignore[reportArgumentType] - without full_output it is a number
 
 
-def detectable_share(error: float, degrees: float, known: float, alpha: float, wanted: float = POWER) -> float:
-    """The smallest difference of two means, as a share of the first, that Welch's test of runs to come will show with the wanted probability.
+def detectable_share(error: float, degrees: float, known: float, alpha: float) -> float:
+    """The smallest difference of two means, as a share of the first, that Welch's test of runs to come will show with the probability :data:`POWER`.
 
     What is larger by a share varies more by the same share. The error is an estimate from earlier runs: the probability is over what it may be in truth, too.
 
@@ -56,7 +56,6 @@ def detectable_share(error: float, degrees: float, known: float, alpha: float, w
         degrees: Degrees of freedom of each side's part of the error, in the runs to come.
         known: Degrees of freedom of ``error`` itself.
         alpha: The level of the two-sided test.
-        wanted: The probability.
 
     Returns:
         Infinity where no difference is found so often.
@@ -64,15 +63,13 @@ def detectable_share(error: float, degrees: float, known: float, alpha: float, w
     if error == 0:
         return 0.0
     # The share d solves d^2 = square (1 + (1 + d)^2) / 2.
-    square = (_welch_steps(round(degrees), _whole(known), alpha, wanted) * error) ** 2
+    square = (_welch_steps(round(degrees), _whole(known), alpha) * error) ** 2
     half = square / 2
     return float((half + np.sqrt(square - half**2)) / (1 - half)) if half < 1 else float(np.inf)
 
 
-def detectable_log(
-    error: float, degrees: float, known: float, alpha: float, *, before: float = 0.0, wanted: float = POWER
-) -> float:
-    """The smallest log ratio that Student's t test of units to come will show with the wanted probability.
+def detectable_log(error: float, degrees: float, known: float, alpha: float, *, before: float = 0.0) -> float:
+    """The smallest log ratio that Student's t test of units to come will show with the probability :data:`POWER`.
 
     The error is an estimate from earlier units: the probability is over what it may be in truth, too. A part of the test's degrees of freedom may be from before, as
     those of a table: that part of its variance is the estimate once more.
@@ -83,7 +80,6 @@ def detectable_log(
         known: Degrees of freedom of ``error`` itself.
         alpha: The level of the two-sided test.
         before: Degrees of freedom that the test has beside those of the units to come.
-        wanted: The probability.
 
     Returns:
         Infinity where the test has no degree of freedom.
@@ -92,7 +88,7 @@ def detectable_log(
         return 0.0
     if degrees + before <= 0:
         return float(np.inf)
-    return error * _student_steps(round(degrees), min(before, _KNOWN), _whole(known), alpha, wanted)
+    return error * _student_steps(round(degrees), min(before, _KNOWN), _whole(known), alpha)
 
 
 def units_needed(
@@ -112,9 +108,9 @@ def units_needed(
         distance: The log ratio, above 0.
         error: Standard error from one unit.
         degrees: Degrees of freedom that so many units have.
-        known: As above.
-        alpha: As above.
-        before: As above.
+        known: This and what follows is of :func:`detectable_log`.
+        alpha: Likewise.
+        before: Likewise.
         first: The least number.
         step: Numbers are this far apart, from the first on.
     """
@@ -132,7 +128,7 @@ def _whole(degrees: float) -> int:
 
 
 @functools.lru_cache(maxsize=4_096)
-def _welch_steps(degrees: int, known: int, alpha: float, wanted: float) -> float:
+def _welch_steps(degrees: int, known: int, alpha: float) -> float:
     """Returns how many estimated standard errors from none a difference must be for Welch's test to find it."""
     # Variances of few degrees of freedom differ much, and need more points to stand for all of them.
     points = 40 if min(degrees, known) < FEW_DEGREES else 16
@@ -145,11 +141,11 @@ def _welch_steps(degrees: int, known: int, alpha: float, wanted: float) -> float
     freedom = (one + other) ** 2 * degrees / (one**2 + other**2)
     limits = t_isf(alpha / 2, freedom) * np.sqrt((one + other) / 2)
     truths = np.sqrt(chi2_ppf(shares, known) / known)
-    return _steps(truths, limits, weights, wanted)
+    return _steps(truths, limits, weights)
 
 
 @functools.lru_cache(maxsize=4_096)
-def _student_steps(degrees: int, before: float, known: int, alpha: float, wanted: float) -> float:
+def _student_steps(degrees: int, before: float, known: int, alpha: float) -> float:
     """The same for Student's t test by one variance, of which ``before`` degrees of freedom are those of the estimate."""
     points = 100
     shares = (np.arange(points) + 0.5) / points
@@ -157,14 +153,14 @@ def _student_steps(degrees: int, before: float, known: int, alpha: float, wanted
     drawn = chi2_ppf(shares, degrees) / degrees if degrees else np.zeros(points)
     whole = degrees + before
     limits = t_isf(alpha / 2, whole) * np.sqrt((before * squares[:, np.newaxis] + degrees * drawn) / whole)
-    return _steps(np.sqrt(squares), limits, np.full(points, 1 / points**2), wanted)
+    return _steps(np.sqrt(squares), limits, np.full(points, 1 / points**2))
 
 
-def _steps(truths: np.ndarray, limits: np.ndarray, weights: np.ndarray, wanted: float) -> float:
-    """Returns how far from none a difference must be to pass the limits with the wanted probability, over what the error may be in truth."""
+def _steps(truths: np.ndarray, limits: np.ndarray, weights: np.ndarray) -> float:
+    """Returns how far from none a difference must be to pass the limits with the probability :data:`POWER`, over what the error may be in truth."""
 
     def missing(steps: float) -> float:
-        return float((scipy.special.ndtr(steps * truths[:, np.newaxis] - limits).sum(axis=0) * weights).sum()) - wanted
+        return float((scipy.special.ndtr(steps * truths[:, np.newaxis] - limits).sum(axis=0) * weights).sum()) - POWER
 
     high = 10.0
     while missing(high) < 0:
@@ -172,16 +168,15 @@ def _steps(truths: np.ndarray, limits: np.ndarray, weights: np.ndarray, wanted: 
     return float(scipy.optimize.brentq(missing, 0.0, high, rtol=1e-4))  # pyright: ignore[reportArgumentType] - without full_output it is a number
 
 
-def detectable_between(error: float, runs: int, alpha: float = 0.05, wanted: float = POWER) -> float:
-    """The smallest log ratio that Welch's test of this many runs per side finds with the wanted probability.
+def detectable_between(error: float, runs: int, alpha: float = 0.05) -> float:
+    """The smallest log ratio that Welch's test of this many runs per side finds with the probability :data:`POWER`.
 
     Args:
         error: Standard error of the estimate; both sides vary alike, by what is known.
         runs: Runs of each side, at least 3.
         alpha: The level of the two-sided test.
-        wanted: The probability.
     """
-    return _welch_steps(runs - 1, _KNOWN, alpha, wanted) * error
+    return _welch_steps(runs - 1, _KNOWN, alpha) * error
 
 
 def deviation_range(deviation: float, degrees: float, confidence: float) -> Interval:
@@ -193,22 +188,19 @@ def deviation_range(deviation: float, degrees: float, confidence: float) -> Inte
     return Interval(deviation, low, high)
 
 
-def runs_needed(
-    change: float, deviation: float, *, error_of_blocks: float = 0.0, alpha: float = 0.05, wanted: float = POWER
-) -> int | None:
-    """Returns the processes per side that a change needs to be found with the wanted probability; None where no number is enough.
+def runs_needed(change: float, deviation: float, *, error_of_blocks: float = 0.0, alpha: float = 0.05) -> int | None:
+    """Returns the processes per side that a change needs to be found with the probability :data:`POWER`; None where no number is enough.
 
     Args:
         change: As a log ratio, above 0.
         deviation: Standard deviation of a process's log cost.
         error_of_blocks: The part of the standard error that more processes don't make smaller.
         alpha: The level of the test.
-        wanted: The probability.
     """
 
     def enough(runs: int) -> bool:
         error = float(np.hypot(deviation * np.sqrt(2 / runs), error_of_blocks))
-        return error == 0 or power(change, error, 2 * (runs - 1), alpha) >= wanted
+        return error == 0 or power(change, error, 2 * (runs - 1), alpha) >= POWER
 
     return least(enough, MOST_RUNS)
 

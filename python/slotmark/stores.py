@@ -143,12 +143,12 @@ def _in_one_line(doing: Callable[P, R]) -> Callable[P, R]:
     def done(*given: P.args, **named: P.kwargs) -> R:
         import obstore.exceptions as failures  # noqa: PLC0415 - only who names a store loads it
 
-        bucket, name = given[0], given[1]
+        bucket, *rest = given
         assert isinstance(bucket, Bucket)
         try:
             return doing(*given, **named)
         except (failures.BaseError, OSError, ValueError) as error:
-            raise bucket.failed(name if isinstance(name, str) else "", error) from error
+            raise bucket.failed(rest[0] if rest and isinstance(rest[0], str) else "", error) from error
 
     return done
 
@@ -272,15 +272,12 @@ class Bucket:
         traffic.add(requests=1)
         return found["size"], f"{found['e_tag'] or found['last_modified']}"
 
+    @_in_one_line
     def names(self, below: str = "", most: int = 1_000_000) -> list[str]:
         """The names of objects, sorted; of a store that lists them with a delay, as it has them.
 
         Empty objects that stand for folders, as consoles and tools of stores make them (``logs/``, ``logs/node-0/``), are left out.
         """
-        return self._names(below, most)
-
-    @_in_one_line
-    def _names(self, below: str, most: int) -> list[str]:
         import obstore  # noqa: PLC0415
 
         prefix = self._key(below)
@@ -295,16 +292,13 @@ class Bucket:
         return [name for name in names if found[name] or not _stands_for_folder(name, names)]
 
     @_in_one_line
-    def _folders(self, _below: str = "") -> list[str]:
+    def folders(self) -> list[str]:
+        """The first names of what lies deeper, sorted."""
         import obstore  # noqa: PLC0415
 
         found = obstore.list_with_delimiter(self._store, self.url.key or None)
         traffic.add(requests=1)
         return sorted(str(one).rpartition("/")[2] for one in found["common_prefixes"])
-
-    def folders(self) -> list[str]:
-        """The first names of what lies deeper, sorted."""
-        return self._folders("")
 
     @_in_one_line
     def put(self, name: str, content: bytes | Path) -> None:
@@ -374,10 +368,6 @@ class Bucket:
                 for one in pending:
                     one.cancel()
                 raise
-
-    def begin_puts(self, names: Sequence[str], files: Sequence[Path]) -> "Uploads":
-        """Begins to write files as objects, several at a time."""
-        return Uploads(self.put, names, files)
 
     def failed(self, name: str, error: Exception) -> StoreError:
         """The error in one line: which object, what the store answered, what to do. No text of the store's but a code."""

@@ -398,7 +398,7 @@ class NewObjects:
             file.rename(file.with_name(f"part-{self._attempt}-{file.name.removeprefix('part-')}"))
         names = [f"tables/{file.relative_to(tables)}" for file in sorted(tables.glob("*/part-*.parquet"))]
         self._own += names
-        self._uploads = self._bucket.begin_puts(names, [self.path / name for name in names])
+        self._uploads = Uploads(self._bucket.put, names, [self.path / name for name in names])
 
     def finish(self, manifest: bytes, parts: Sequence[TablePart]) -> None:
         """As of :class:`Unfinished`."""

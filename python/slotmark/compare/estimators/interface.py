@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import msgspec
+import numpy as np
 
 from slotmark.compare.margins import least_that_matters
 from slotmark.compare.prior import Prior
@@ -14,10 +15,18 @@ from slotmark.compare.results.rows import ALL, Basis, BlockDesign, Quantity, Sum
 from slotmark.compare.traits import Traits
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Analysis, Catalogue, Metric, catalogue
+from slotmark.numbers import fixed, p_value
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.ratio import Ratio
+from slotmark.statistics.serial import serial
 from slotmark.verdict import Verdict
 from slotmark.warnings import Warning
+
+ORDERS = 2_000
+"""In which samples are put to test whether they drift."""
+
+DRIFTS_BELOW = 0.02
+"""The p-value below which they do."""
 
 _FINER = 20
 """The smallest p-value that a bootstrap can give, adjusted, is at most 1 - confidence over this."""
@@ -213,6 +222,16 @@ def measured_of_ratio(
         conditional=conditional,
         basis=basis,
     )
+
+
+def drift_warnings(
+    bench: Catalogue, pair: Sequence[np.ndarray], subject: str, seed: Sequence[int]
+) -> Sequence[Warning]:
+    """Warning about samples of both sides, above 0 and in the order of time, whose ratio resembles that of the sample before."""
+    found = serial(np.log(pair[1]) - np.log(pair[0]), repetitions=ORDERS, seed=seed)
+    if found.p >= DRIFTS_BELOW:
+        return []
+    return bench.warnings_on("drifting", subject, correlation=fixed(found.correlation, 2), p=p_value(found.p))
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):

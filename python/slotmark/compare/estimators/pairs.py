@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_ratio
+from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, drift_warnings, measured_of_ratio
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.rows import Basis
 from slotmark.compare.sides import in_one_session
@@ -15,9 +15,8 @@ from slotmark.compare.warnings import unmatched
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Catalogue, Key, Metric, catalogue
 from slotmark.metrics.entries import KeyColumn
-from slotmark.numbers import fixed, p_value, percent
+from slotmark.numbers import percent
 from slotmark.statistics.ratio import paired_ratio
-from slotmark.statistics.serial import serial
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_EVENTS, Warning
 from slotmark.words import counted
@@ -25,12 +24,6 @@ from slotmark.words import counted
 TRAITS = Traits()
 
 REPETITIONS = 10_000
-
-ORDERS = 2_000
-"""In which events are put to test whether they drift."""
-
-DRIFTS_BELOW = 0.02
-"""The p-value below which events drift."""
 
 
 def estimate(task: Task) -> Estimate:
@@ -158,10 +151,7 @@ def _drifting(task: Task, pair: tuple[np.ndarray, np.ndarray], subject: str) -> 
     """Warning about events whose ratio resembles that of the event before."""
     if pair[0].size < ENOUGH_EVENTS or min(float(one.min()) for one in pair) <= 0:
         return []
-    found = serial(np.log(pair[1]) - np.log(pair[0]), repetitions=ORDERS, seed=task.how.stream("drift", subject))
-    if found.p >= DRIFTS_BELOW:
-        return []
-    return task.bench.warnings_on("drifting", subject, correlation=fixed(found.correlation, 2), p=p_value(found.p))
+    return drift_warnings(task.bench, pair, subject, task.how.stream("drift", subject))
 
 
 def _unshared(bench: Catalogue, subject: str, events: int, item: str) -> list[Warning]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_ratio
+from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, drift_warnings, measured_of_ratio
 from slotmark.compare.pairing import by_replicate, refuse_unmatched, replicates
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.rows import Basis, Summary
@@ -16,9 +16,8 @@ from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, Samples
-from slotmark.numbers import brief, fixed, p_value, percent, plain
+from slotmark.numbers import brief, percent, plain
 from slotmark.statistics.ratio import paired_ratio, unpaired_ratio
-from slotmark.statistics.serial import serial
 from slotmark.statistics.two_speeds import stuck
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_ROUNDS, Warning
@@ -27,12 +26,6 @@ from slotmark.words import counted
 TRAITS = Traits(units=(Unit(over="rounds", degrees=pair_degrees, in_session=True),))
 
 REPETITIONS = 10_000
-
-ORDERS = 2_000
-"""In which rounds are put to test whether they drift."""
-
-DRIFTS_BELOW = 0.02
-"""The p-value below which rounds drift."""
 
 
 def estimate(task: Task) -> Estimate:
@@ -197,14 +190,9 @@ def _marked(task: Task, entry: Entry, samples: Sequence[Samples]) -> Entry:
     return msgspec.structs.replace(entry, warnings=found)
 
 
-def _drifting(task: Task, pair: tuple[Samples, Samples], part: str, name: str) -> list[Warning]:
+def _drifting(task: Task, pair: tuple[Samples, Samples], part: str, name: str) -> Sequence[Warning]:
     """Warning about rounds whose ratio resembles that of the round before."""
-    ours, theirs = (by_replicate(one, part) for one in pair)
-    if ours.size < ENOUGH_ROUNDS:
+    in_rounds = [by_replicate(one, part) for one in pair]
+    if in_rounds[0].size < ENOUGH_ROUNDS:
         return []
-    found = serial(np.log(theirs) - np.log(ours), repetitions=ORDERS, seed=task.how.stream("drift", part, name))
-    if found.p >= DRIFTS_BELOW:
-        return []
-    return task.bench.warnings_on(
-        "drifting", f"{name}: {part}", correlation=fixed(found.correlation, 2), p=p_value(found.p)
-    )
+    return drift_warnings(task.bench, in_rounds, f"{name}: {part}", task.how.stream("drift", part, name))

@@ -89,6 +89,22 @@ def spawn(
             os.sched_setaffinity(0, own)
 
 
+class Child:
+    """A process of a live cluster beside its nodes."""
+
+    _process: subprocess.Popen[bytes]
+
+    @property
+    def ended(self) -> int | None:
+        """The code that it ended with, as ``Popen.returncode``; None while it runs."""
+        return self._process.poll()
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        with self._process:
+            self._process.kill()
+
+
 _LATE = {"median": "median", "99th centile": "p99", "worst case": "max"}
 """Words for the router's figures of lateness."""
 
@@ -136,7 +152,7 @@ def in_all(found: Iterable[WanStatistics | None]) -> WanStatistics | None:
     )
 
 
-class Wan:
+class Wan(Child):
     """A running emulated network; ends with :meth:`stop`, and by itself when this process ends."""
 
     def __init__(self, topology: dict[str, Any], folder: Path) -> None:
@@ -165,17 +181,12 @@ class Wan:
                     f"--network wan: {last_words(words.removeprefix('slotmark-wan: ')) or how_ended(code)}"
                 )
         except BaseException:
-            self._kill()
+            self.kill()
             raise
 
     def inside(self, host: str) -> list[str]:
         """Words before a command by which it runs as a host."""
         return [self._program, "exec", "--wan", str(self._process.pid), "--host", host, "--"]
-
-    @property
-    def ended(self) -> int | None:
-        """The code that the router ended with, and with it all hosts, as ``Popen.returncode``; None while it runs."""
-        return self._process.poll()
 
     def last_words(self) -> str:
         """Its end in words, and its last lines."""
@@ -188,15 +199,11 @@ class Wan:
                 output, _ = self._process.communicate(timeout=_ROUTER_GRACE_S)
                 self._statistics = msgspec.json.decode(output, type=dict[str, WanStatistics])["statistics"]
             except (subprocess.TimeoutExpired, msgspec.DecodeError, KeyError):
-                self._kill()
+                self.kill()
         return self._statistics
 
-    def _kill(self) -> None:
-        with self._process:
-            self._process.kill()
 
-
-class Preparation:
+class Preparation(Child):
     """A command that is run once for all hosts before any node is started; ends by itself, and when this process ends.
 
     Args:
@@ -220,20 +227,9 @@ class Preparation:
                     f"prepare: {command[0]} can't be started ({error.strerror}). Check the command."
                 ) from error
 
-    @property
-    def ended(self) -> int | None:
-        """The code that it ended with, as ``Popen.returncode``; None while it runs."""
-        return self._process.poll()
-
     def last_words(self) -> str:
         """Its end in words, and its last lines, without the file's name: it goes with the run directory."""
         return ending(self._process.wait(), *self._files, named=False)
-
-    def kill(self) -> None:
-        """Ends it at once."""
-        if self.ended is None:
-            self._process.kill()
-            self._process.wait()
 
 
 class Running:

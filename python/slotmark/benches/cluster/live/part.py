@@ -300,7 +300,7 @@ class Part:
     def look(self) -> Look:
         """Reads all logs on to their ends, looks at all processes, and takes a sample."""
         hosts = {name: self._host_look(name, node) for name, node in self._nodes.items()}
-        asked = self._probe is not None and self._probe.has_ended
+        asked = self._probe is not None and self._probe.ended is not None
         load = self._load_look(self._generator) if self._generator else None
         # Looked at last: with it all others end.
         network_ended = self._wan.last_words() if self._wan and self._wan.ended is not None else ""

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from slotmark import _core
-from slotmark.benches.cluster.live.launching import Wan, spawn
+from slotmark.benches.cluster.live.launching import Child, Wan, spawn
 from slotmark.benches.cluster.live.network import GENERATOR
 from slotmark.errors import ServerError
 from slotmark.measure.process import ending
@@ -42,8 +42,8 @@ class Answer(msgspec.Struct, frozen=True):
 _ANSWER = msgspec.json.Decoder(Answer)
 
 
-class Probe:
-    """The running program; ends by itself, and when this process ends.
+class Probe(Child):
+    """The running program; ends by itself once all hosts have answered or the time is over, and when this process ends.
 
     Args:
         places: ``ADDRESS:PORT`` of each host.
@@ -64,11 +64,6 @@ class Probe:
                 errors,
             )
 
-    @property
-    def has_ended(self) -> bool:
-        """True once all hosts have answered, or the time is over."""
-        return self._process.poll() is not None
-
     def answers(self) -> list[Answer]:
         """The answers of hosts, in their order. ServerError where the program failed itself."""
         printed, _ = self._process.communicate()
@@ -78,11 +73,6 @@ class Probe:
             )
         answers = {answer.host: answer for answer in map(_ANSWER.decode, printed.splitlines())}
         return [answers[host] for host in self._hosts if host in answers]
-
-    def kill(self) -> None:
-        """Ends it at once."""
-        with self._process:
-            self._process.kill()
 
 
 def _ask(host: str, place: str, magic: int, end: float, answers: "Queue[Answer]") -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 
 from slotmark.benches.cluster.bed import Bed
-from slotmark.benches.cluster.live.launching import Wan, spawn
+from slotmark.benches.cluster.live.launching import Child, Wan, spawn
 from slotmark.benches.cluster.live.network import GENERATOR, targets
 from slotmark.benches.cluster.scripts import LOOP
 from slotmark.benches.cluster.sweep import amount
@@ -157,7 +157,7 @@ class Phase(msgspec.Struct, frozen=True):
     facts: dict[str, Any]
 
 
-class Generator:
+class Generator(Child):
     """The running generator; ends with :meth:`stop`, and by itself when this process ends.
 
     Args:
@@ -216,11 +216,6 @@ class Generator:
             self._process = spawn(command, near, out, errors)
 
     @property
-    def ended(self) -> int | None:
-        """The code that it ended with, as ``Popen.returncode``; None while it runs."""
-        return self._process.poll()
-
-    @property
     def words(self) -> str:
         """The last lines of its standard error, with the names of hosts."""
         return self._with_hosts(last_words_in(self._folder / "stderr"))
@@ -262,12 +257,6 @@ class Generator:
                 self._process.wait(_STOP_GRACE_S)
             except subprocess.TimeoutExpired:
                 self.kill()
-
-    def kill(self) -> None:
-        """Ends it at once."""
-        if self.ended is None:
-            self._process.kill()
-            self._process.wait()
 
     def warnings(self) -> list[Warning]:
         """Warnings about targets; each is named once per kind."""

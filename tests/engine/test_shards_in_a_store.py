@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.engine import NotMergedError, Piece, Shard, gathered, opened, sharded
+from slotmark.engine import Piece, gathered, opened, shard_done
 from slotmark.engine.reached import forget
 from slotmark.errors import PieceError, SlotmarkError
 from slotmark.places import Place, Url
@@ -33,9 +33,9 @@ def pieces(folder: Path, wait_s: float = 0) -> list[Piece[int]]:
 
 def done(shard: str, place: Place, options: dict[str, str] = OPTIONS, wait_s: float = 0) -> tuple[int, int, int]:
     """Does a shard: its pieces, those that were found finished, and those that all shards lack."""
-    with pytest.raises(NotMergedError) as ended:
-        sharded(Shard.parsed(shard), place, "fill", options)(pieces(Path("files"), wait_s), list, workers=1)
-    return ended.value.done.pieces, ended.value.done.found, ended.value.done.missing
+    asked = pieces(Path("files"), wait_s)
+    found = shard_done(shard, place, "fill", options, lambda engine: engine(asked, list, workers=1))
+    return found.pieces, found.found, found.missing
 
 
 def merged(place: Place, folder: Path) -> tuple[list[int], dict[str, bytes]]:
@@ -125,7 +125,7 @@ def test_what_is_forgotten_is_removed_and_nothing_else(s3: S3) -> None:
 def test_a_store_that_fails_is_told_and_what_is_finished_stays(s3: S3) -> None:
     place = Url("s3", BUCKET, "fails")
     with through(s3, Fault(SLOW_DOWN, "PUT", "outputs")), pytest.raises(SlotmarkError, match="SlowDown") as found:
-        sharded(Shard(1, 1), place, "fill", OPTIONS)(pieces(Path("files")), list, workers=1)
+        done("1/1", place)
     assert "\n" not in str(found.value)
     assert done("1/1", place) == (6, 0, 0)
     with through(s3, Fault(SLOW_DOWN, times=2)):
@@ -145,7 +145,7 @@ def test_what_is_no_folder_of_shards_is_let_be(s3: S3) -> None:
     (s3.folder / BUCKET / "other").mkdir()
     (s3.folder / BUCKET / "other" / "thing").write_text("x")
     with pytest.raises(PieceError, match="not a folder of shards: 'thing' is in it"):
-        sharded(Shard(1, 1), Url("s3", BUCKET, "other"), "fill", OPTIONS)(pieces(Path("files")), list)
+        done("1/1", Url("s3", BUCKET, "other"))
     with pytest.raises(PieceError, match=r"no folder of shards: there is no shards.json in it"):
         opened(Url("s3", BUCKET, "other"))
     assert s3.names("other") == ["thing"]

@@ -3,7 +3,6 @@
 from slotmark.engine.local import local
 from slotmark.engine.piece import Engine, Piece, Progress
 from slotmark.engine.shards import (
-    NotMergedError,
     Shard,
     ShardDone,
     Shared,
@@ -11,12 +10,10 @@ from slotmark.engine.shards import (
     opened,
     options_of,
     shard_done,
-    sharded,
 )
 
 __all__ = [
     "Engine",
-    "NotMergedError",
     "Piece",
     "Progress",
     "Shard",
@@ -27,5 +24,4 @@ __all__ = [
     "opened",
     "options_of",
     "shard_done",
-    "sharded",
 ]

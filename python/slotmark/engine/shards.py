@@ -87,32 +87,35 @@ class ShardDone(msgspec.Struct, frozen=True, kw_only=True):
     missing: int
 
 
-class NotMergedError(Exception):
-    """A shard is done, and its pieces are one part of what would be merged.
-
-    Attributes:
-        done: What became of it.
-    """
+class _NotMergedError(Exception):
+    """A shard is done, and its pieces are one part of what would be merged."""
 
     def __init__(self, done: ShardDone) -> None:
         super().__init__(done)
         self.done = done
 
 
-def sharded(shard: Shard, folder: Place, work: str, options: dict[str, Any]) -> Engine:
-    """The engine that does one shard's pieces on this machine, but for those that are finished, and keeps their outputs in a folder.
-
-    It doesn't return: it ends with :class:`NotMergedError`.
+def shard_done(
+    named: str, folder: Place, work: str, options: dict[str, Any], ask: Callable[[Engine], object]
+) -> ShardDone:
+    """Does a shard of what is asked on this machine, and keeps the outputs in a folder that all shards share.
 
     Args:
-        shard: The shard.
-        folder: Where all shards keep their outputs; it is made where it isn't there.
+        named: The shard, as ``3/40``.
+        folder: The folder, which is made where it isn't there; pieces that are finished in it are not done again.
         work: The name of the command.
         options: What was asked for; msgspec can encode it.
+        ask: Asks for it, by the engine that it gets, which doesn't return.
 
     Returns:
-        An engine, which raises PieceError where the folder is of other pieces or of another version, or can't be written.
+        The number of pieces that were done and found.
+
+    Raises:
+        ArgumentError: No shard has that name.
+        PieceError: The folder is of other pieces or of another version, or can't be written.
+        Exception: What a piece raised.
     """
+    shard = Shard.parsed(named)
 
     def engine(
         pieces: Sequence[Piece[T]],
@@ -133,35 +136,11 @@ def sharded(shard: Shard, folder: Place, work: str, options: dict[str, Any]) -> 
                     local(left, lambda outputs: [None for _ in outputs], progress, workers)
             missing = there.missing([file.name for file in files])
         found = len(own) - len(left)
-        raise NotMergedError(ShardDone(shard=str(shard), pieces=len(own), found=found, missing=missing))
+        raise _NotMergedError(ShardDone(shard=str(shard), pieces=len(own), found=found, missing=missing))
 
-    return engine
-
-
-def shard_done(
-    named: str, folder: Place, work: str, options: dict[str, Any], ask: Callable[[Engine], object]
-) -> ShardDone:
-    """Does a shard of what is asked, and keeps the outputs in a folder that all shards share.
-
-    Args:
-        named: The shard, as ``3/40``.
-        folder: The folder; pieces that are finished in it are not done again.
-        work: The name of the command.
-        options: What was asked for; msgspec can encode it.
-        ask: Asks for it, by the engine that it gets.
-
-    Returns:
-        The number of pieces that were done and found.
-
-    Raises:
-        ArgumentError: No shard has that name.
-        PieceError: The folder is of other pieces or of another version, or can't be written.
-        Exception: What a piece raised.
-    """
-    shard = Shard.parsed(named)
     try:
-        ask(sharded(shard, folder, work, options))
-    except NotMergedError as ended:
+        ask(engine)
+    except _NotMergedError as ended:
         return ended.done
     raise AssertionError("the engine of a shard merges nothing")
 

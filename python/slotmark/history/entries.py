@@ -95,16 +95,6 @@ class Estimated(msgspec.Struct, frozen=True, kw_only=True):
     estimates: list[Estimate]
 
 
-def decoded_entry(file: str, content: bytes) -> Entry:
-    """The entry in a file of a store. StoreError where it is none, or a newer slotmark's."""
-    return _decoded(file, content, Entry)
-
-
-def decoded_estimates(file: str, content: bytes) -> Estimated:
-    """The estimates in a file of a store. StoreError likewise."""
-    return _decoded(file, content, Estimated)
-
-
 Kept = TypeVar("Kept", Entry, Estimated)
 
 
@@ -112,7 +102,8 @@ class _OfSchema(msgspec.Struct):
     schema: int
 
 
-def _decoded(file: str, content: bytes, kind: type[Kept]) -> Kept:
+def decoded(file: str, content: bytes, kind: type[Kept]) -> Kept:
+    """The entry, or the estimates, in a file of a store. StoreError where it holds none, or a newer slotmark's."""
     try:
         refuse_newer(file, msgspec.json.decode(content, type=_OfSchema).schema)
         return msgspec.json.decode(content, type=kind)

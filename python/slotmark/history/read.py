@@ -1,6 +1,6 @@
 """From a store to the history of a metric, and to the changes of all metrics."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -14,15 +14,13 @@ from slotmark.history.differences import spread_of
 from slotmark.history.finding import CONFIDENCE, Method, found_changes
 from slotmark.history.results import Changes, FoundChange, History, SeriesHistory, VersionLine
 from slotmark.history.series import Group
-from slotmark.history.store import Store
+from slotmark.history.store import Progress, Store
 from slotmark.metrics import Metric, catalogue
 from slotmark.statistics.between_runs import Spread
 from slotmark.statistics.change_points import Rules
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import from_scale
 from slotmark.statistics.student import student
-
-Progress = Callable[[int, int, str], None]
 
 
 def history_of(

@@ -27,8 +27,7 @@ from slotmark.history.entries import (
     Entry,
     Estimated,
     Labels,
-    decoded_entry,
-    decoded_estimates,
+    decoded,
     measured_ns,
     refuse_newer,
 )
@@ -194,7 +193,7 @@ class Store:
             there = self.files.create(f"entries/{digest}.json", msgspec.json.encode(entry) + b"\n")
         if there is None:
             return Added(digest, str(run.place), new=True, late=measured is None, added_ns=added_ns, spoilt=spoilt(run))
-        before = decoded_entry(self._file(f"entries/{digest}.json"), there)
+        before = decoded(self._file(f"entries/{digest}.json"), there, Entry)
         for name in labels.__struct_fields__:
             ours, theirs = getattr(labels, name), getattr(before.labels, name)
             if ours and ours != theirs:
@@ -348,11 +347,11 @@ class Store:
 
     def _entry(self, digest: str) -> Entry:
         name = f"entries/{digest}.json"
-        return decoded_entry(self._file(name), self._content(name))
+        return decoded(self._file(name), self._content(name), Entry)
 
     def _estimates(self, digest: str) -> Estimated:
         name = _estimates_file(self.slotmark, digest)
-        return decoded_estimates(self._file(name), self._content(name))
+        return decoded(self._file(name), self._content(name), Estimated)
 
     def _content(self, name: str) -> bytes:
         content = self.files.read(name)

@@ -1,7 +1,7 @@
 """A store as its pages need it: all estimates by what a page is of, and what changed."""
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -14,14 +14,12 @@ from slotmark.history.differences import reach_of_pair, spread_of
 from slotmark.history.finding import found_changes
 from slotmark.history.results import FoundChange
 from slotmark.history.series import Group
-from slotmark.history.store import Store
+from slotmark.history.store import Progress, Store
 from slotmark.metrics import Metric, catalogue
 from slotmark.numbers import readable
 from slotmark.site.names import of_metric, of_run
 from slotmark.statistics.between_runs import Spread
 from slotmark.statistics.change_points import Rules
-
-Progress = Callable[[int, int, str], None]
 
 
 class Series(msgspec.Struct, frozen=True):

@@ -71,6 +71,11 @@ def remarks(said: str) -> list[str]:
     return [line for line in said.splitlines() if not progress.fullmatch(line)]
 
 
+def quietly(done: int, total: int) -> None:
+    """Takes progress, and holds it within bounds."""
+    assert 0 <= done <= total
+
+
 def bytes_of(folder: Path) -> dict[str, bytes]:
     """The content of each file of a folder, by its path from there."""
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}

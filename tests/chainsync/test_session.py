@@ -19,6 +19,7 @@ from slotmark.benches.chainsync.tables import INVOCATIONS, WINDOWS
 from slotmark.benches.chainsync.targets import Program
 from slotmark.compare import compare
 from slotmark.metrics import catalogue, samples
+from tests.waiting import is_running, until
 
 from ..conftest import run_arguments, slotmark
 from .conftest import built, schedule
@@ -157,21 +158,6 @@ def _wait_for_child(pid: int, word: str) -> int:
     raise AssertionError(f"no child with '{word}' came up")
 
 
-def _is_gone(pid: int) -> bool:
-    try:
-        return (Path(f"/proc/{pid}") / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
-def _wait_until_gone(*pids: int) -> None:
-    for _ in range(1_500):
-        if all(_is_gone(pid) for pid in pids):
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"of {pids}, {[pid for pid in pids if not _is_gone(pid)]} live on")
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)])
 def test_children_end_with_a_session_however_it_ends(
     number: signal.Signals, code: int, small_chain: Path, tmp_path: Path
@@ -192,7 +178,8 @@ def test_children_end_with_a_session_however_it_ends(
         _, said = session.communicate(timeout=60)
     assert session.returncode == code, said
     assert "Traceback" not in said
-    _wait_until_gone(server, client, *grandchildren)
+    started = (server, client, *grandchildren)
+    until(lambda: not any(map(is_running, started)))
     assert not out.exists() or not list(out.iterdir())
 
 

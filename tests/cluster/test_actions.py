@@ -10,12 +10,9 @@ from slotmark.benches.cluster.live.workload import workload_of
 from slotmark.benches.cluster.metadata import read_metadata
 from slotmark.errors import BedError, SimulationError
 from tests.cluster.checked_chains import GENESIS, checked, rules_of, synthesised
+from tests.conftest import quietly
 
 SMALL = ["epoch_slots=500", "delegators=6", "utxo_entries=20", "dreps=2", "live.funds=4"]
-
-
-def quietly(_done: int, _total: int) -> None:
-    pass
 
 
 @pytest.mark.parametrize("profile", ["mixed-5", "voting-5"])

@@ -12,14 +12,10 @@ from slotmark.benches.cluster.bed import check_bed, create_bed, read_bed, stamp_
 from slotmark.benches.cluster.metadata import UNKNOWN, read_genesis, read_metadata, regions_of_topology
 from slotmark.benches.cluster.simulate import load_profile, simulate
 from slotmark.errors import BedError, SimulationError
-from tests.conftest import bytes_of, slotmark
+from tests.conftest import bytes_of, quietly, slotmark
 
 SMALL = ("utxo_entries=20", "delegators=10", "dreps=2", "live.funds=3")
 """So little that a bed takes no time."""
-
-
-def quietly(done: int, total: int) -> None:
-    assert done <= total
 
 
 @pytest.fixture(scope="module")

@@ -26,12 +26,9 @@ from slotmark.run import Run, open_run
 from slotmark.run.machine import machine_facts
 from tests.cluster.made_up_logs import START_NS, Cluster, block_hash
 from tests.cluster.planted_clocks import moved, planted
+from tests.conftest import quietly
 
 MS = 10**6
-
-
-def quietly(done: int, total: int) -> None:
-    assert done <= total
 
 
 def skewed(offsets_ms: Mapping[int, float], hosts: int, slots: int) -> str:

@@ -25,7 +25,7 @@ from slotmark.errors import ArgumentError, ComparisonError, RunError, Simulation
 from slotmark.metrics import Analysis
 from slotmark.run import Run, RunWriter
 from slotmark.run.manifest import TablePart
-from tests.conftest import slotmark
+from tests.conftest import quietly, slotmark
 
 SMALL = ("hosts=6", "pools=6", "run.slots=600", "genesis.epoch_slots=250")
 FAULTY = (
@@ -42,10 +42,6 @@ TRIANGLE = {
         for n in range(3)
     ]
 }
-
-
-def quietly(done: int, total: int) -> None:
-    assert done <= total
 
 
 def both(folder: Path, settings: tuple[str, ...], *, threads: int = 0) -> tuple[Run, Run]:

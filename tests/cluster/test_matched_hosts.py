@@ -12,6 +12,7 @@ from slotmark.compare import compare
 from slotmark.compare.results.rows import Difference
 from slotmark.run import MachineFacts, Run, machine_facts, open_run
 from tests.conftest import slotmark
+from tests.differences import difference
 
 MEMORY = "rss_mib"
 
@@ -37,21 +38,18 @@ def ingested(logs: Path, out: Path) -> Run:
     return open_run(out)
 
 
-def difference(ours: Run, theirs: Run, metric: str = MEMORY) -> Difference:
-    row = next(row for row in compare([ours, theirs], filters=[]).rows if row.metric.id == metric)
-    (found,) = row.differences
-    assert found is not None
-    return found
+def of_metric(ours: Run, theirs: Run, metric: str = MEMORY) -> Difference:
+    return difference(compare([ours, theirs], filters=[]), metric)
 
 
 def over(ours: Run, theirs: Run, metric: str = MEMORY) -> str:
-    basis = difference(ours, theirs, metric).basis
+    basis = of_metric(ours, theirs, metric).basis
     assert basis is not None
     return basis.over
 
 
 def test_memory_is_compared_over_matched_hosts_and_processors_over_slots(runs: list[Run]) -> None:
-    found = difference(runs[0], runs[1])
+    found = of_metric(runs[0], runs[1])
     assert found.basis is not None
     assert (found.basis.over, tuple(found.basis.counts)) == ("matched hosts", (5, 5))
     assert found.conditional

@@ -15,7 +15,7 @@ from slotmark.benches.cluster.model import PREDICTED, SIMULATED, Reach, differin
 from slotmark.benches.cluster.predict import predict_change
 from slotmark.benches.cluster.simulate import load_profile, parameters
 from slotmark.errors import SimulationError
-from tests.conftest import slotmark
+from tests.conftest import quietly, slotmark
 
 PROFILE = "value-only-10.5"
 
@@ -60,10 +60,6 @@ CHANGED = {
 
 WHOLE = {"network.topology.kind": 'network.topology={kind="complete"}'}
 """Settings of what is changed as a whole."""
-
-
-def quietly(_done: int, _total: int) -> None:
-    """Takes progress."""
 
 
 def changed(name: str, value: Any) -> str:

@@ -24,6 +24,7 @@ from slotmark.report.build import MANY_PARTS
 from slotmark.report.document import Table
 from slotmark.report.renderers.markdown import markdown
 from slotmark.run import Run, Target, check_run, open_run
+from tests.conftest import quietly
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -31,10 +32,6 @@ SHORT = ("run.slots=20000",)
 """Half an epoch of analysed slots: the report leaves out the first two."""
 
 SMALL = ("hosts=6", "pools=6", "run.slots=700", "genesis.epoch_slots=100")
-
-
-def quietly(done: int, total: int) -> None:
-    assert 0 <= done <= total
 
 
 def changed(folder: Path, settings: Sequence[str], seeds: Sequence[int]) -> list[Run]:

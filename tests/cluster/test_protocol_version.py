@@ -12,13 +12,10 @@ from slotmark.benches.cluster.metadata import read_metadata
 from slotmark.cli import app
 from slotmark.errors import BedError, SimulationError
 from tests.cluster.checked_chains import GENESIS, checked, rules_of, synthesised
+from tests.conftest import quietly
 
 SMALL = ["epoch_slots=1000", "delegators=6", "utxo_entries=20", "dreps=2", "live.funds=3"]
 LATER = "genesis.protocol_version=11"
-
-
-def quietly(_done: int, _total: int) -> None:
-    pass
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -18,14 +18,10 @@ from slotmark.engine import local
 from slotmark.errors import RunError
 from slotmark.places import Url
 from slotmark.run import check_run, open_runs
-from tests.conftest import bytes_of, remarks, slotmark
+from tests.conftest import bytes_of, quietly, remarks, slotmark
 from tests.s3 import BUCKET, S3
 
 SMALL = ("hosts=6", "pools=6", "run.slots=600", "genesis.epoch_slots=250")
-
-
-def quietly(done: int, total: int) -> None:
-    assert done <= total
 
 
 @pytest.mark.parametrize("direct", [True, False], ids=["run folders", "logs"])

@@ -16,6 +16,7 @@ from slotmark.benches.cluster.scripts import LOOPS
 from slotmark.cli import app
 from slotmark.errors import ArgumentError, BedError
 from tests.cluster.checked_chains import checked, rules_of, synthesised
+from tests.conftest import quietly
 
 SMALL = ["epoch_slots=500", "delegators=6", "utxo_entries=20", "dreps=2", "live.funds=3"]
 ALWAYS = "450101002499"
@@ -25,10 +26,6 @@ FAILS = "450101002601"
 ENDLESS = "4d01010023230010012300100101"
 """Calls itself forever: ``(lam context [(lam x [x x]) (lam x [x x])])``."""
 LOOP_HASH = "b499a4bc88aca05aa266583b0722d81d10d9f1ec2863ace533d2599d"
-
-
-def quietly(_done: int, _total: int) -> None:
-    pass
 
 
 def profile_of(

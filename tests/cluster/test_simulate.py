@@ -21,10 +21,7 @@ from slotmark.benches.cluster.simulate import (
     simulate,
 )
 from slotmark.errors import SimulationError
-
-
-def quietly(done: int, total: int) -> None:
-    assert done <= total
+from tests.conftest import quietly
 
 
 def test_every_shipped_profile_makes_blocks() -> None:

@@ -11,7 +11,7 @@ import pytest
 from slotmark import warnings
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.simulate import load_profile
-from slotmark.compare import Comparison, Difference, Policy, compare
+from slotmark.compare import Policy, compare
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue
 from slotmark.report import comparison_document
@@ -20,6 +20,7 @@ from slotmark.run import Run, open_run
 from slotmark.run.manifest import ROUND
 from slotmark.statistics.mean_difference import Units, over_levels
 from slotmark.warnings import Warning
+from tests.differences import difference
 
 SMALL = ("hosts=5", "pools=5", "run.slots=900", "genesis.epoch_slots=200")
 TICK_MS = 30.0
@@ -81,12 +82,6 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Ru
     return lambda name, number: made[name, number]
 
 
-def ticked(comparison: Comparison) -> Difference:
-    (row,) = (row for row in comparison.rows if row.metric.id == "forge_ticked")
-    assert row.differences[0] is not None
-    return row.differences[0]
-
-
 def test_two_rounds_need_more_rounds_and_no_runs_beside_them(session: Callable[[str, int], Run]) -> None:
     decision = compare([[session(name, number) for number in (1, 2)] for name in ("old", "new")]).decision
     assert decision is not None
@@ -97,7 +92,7 @@ def test_two_rounds_need_more_rounds_and_no_runs_beside_them(session: Callable[[
 def test_the_day_drops_out_and_rows_say_so(session: Callable[[str, int], Run]) -> None:
     sides = [[session(name, number) for number in (3, 1, 4, 2)] for name in ("old", "new")]
     comparison = compare(sides)
-    found = ticked(comparison)
+    found = difference(comparison, "forge_ticked")
     assert found.basis is not None
     assert (found.basis.over, found.basis.counts) == ("paired rounds", (4, 4))
     assert found.paired
@@ -114,7 +109,7 @@ def test_the_day_drops_out_and_rows_say_so(session: Callable[[str, int], Run]) -
         ]
         for half, side in enumerate(sides)
     ]
-    unpaired = ticked(compare(apart))
+    unpaired = difference(compare(apart), "forge_ticked")
     assert unpaired.basis is not None
     assert unpaired.basis.over == "runs"
     assert unpaired.delta is not None
@@ -133,7 +128,7 @@ def test_a_round_that_is_not_whole_is_left_out_and_named(session: Callable[[str,
     broken = Run(third.path, msgspec.structs.replace(third.manifest, warnings=[died]))
     ours = [session("old", number) for number in (1, 2, 3, 4)]
     comparison = compare([ours, [session("new", 1), session("new", 2), broken, session("new", 4)]])
-    basis = ticked(comparison).basis
+    basis = difference(comparison, "forge_ticked").basis
     assert basis is not None
     assert basis.counts == (3, 3)
     (doubt,) = (one for one in comparison.warnings if one.kind == "round_left_out")
@@ -144,7 +139,7 @@ def test_a_round_that_is_not_whole_is_left_out_and_named(session: Callable[[str,
     fewer = compare([ours, [session("new", number) for number in (4, 2, 1)]])
     (doubt,) = (one for one in fewer.warnings if one.kind == "round_left_out")
     assert "round 3 is there on one side only (old-3)" in doubt.text
-    assert ticked(fewer).delta == ticked(comparison).delta
+    assert difference(fewer, "forge_ticked").delta == difference(comparison, "forge_ticked").delta
     # A round of which there is nothing.
     neither = compare(
         [[session("old", number) for number in (1, 2, 4)], [session("new", number) for number in (4, 2, 1)]]
@@ -163,7 +158,7 @@ def test_a_round_in_which_a_node_died_is_left_out_with_its_pair(
     ours = [session("old", number) for number in (1, 2, 3, 4)]
     comparison = compare([ours, [session("new", 1), session("new", 2), third, session("new", 4)]])
     assert [[run.round for run in side.manifests] for side in comparison.sides] == [[1, 2, 4]] * 2
-    basis = ticked(comparison).basis
+    basis = difference(comparison, "forge_ticked").basis
     assert basis is not None
     assert (basis.over, basis.counts) == ("paired rounds", (3, 3))
     (doubt,) = (one for one in comparison.warnings if one.kind == "round_left_out")
@@ -231,7 +226,7 @@ def test_a_third_side_of_another_session_or_of_none_changes_no_round_of_the_othe
     theirs = [session("new", 4), session("new", 2), broken, session("new", 1)]
     alone, beside = compare([ours, theirs]), compare([ours, theirs, others])
     assert [len(side.manifests) for side in beside.sides] == [3, 3, 3]
-    assert ticked(beside).delta == ticked(alone).delta
+    assert difference(beside, "forge_ticked").delta == difference(alone, "forge_ticked").delta
     assert {one.kind for one in beside.warnings} >= {"round_left_out"}
     with pytest.raises(ComparisonError, match="1 of 3 rounds can be compared"):
         compare([ours[:2], [session("new", 1), broken], others])
@@ -248,7 +243,7 @@ def test_rounds_that_cannot_be_paired_are_refused_in_a_line(session: Callable[[s
 
 def test_one_round_alone_is_one_run_a_side(session: Callable[[str, int], Run]) -> None:
     comparison = compare([session("old", 1), session("new", 1)])
-    found = ticked(comparison)
+    found = difference(comparison, "forge_ticked")
     assert found.basis is not None
     assert found.basis.over == "blocks"
     assert "one_run_a_side" in {warning.kind for warning in comparison.all_warnings}

@@ -7,10 +7,11 @@ import pytest
 
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.simulate import load_profile
-from slotmark.compare import Comparison, Difference, compare
+from slotmark.compare import Difference, compare
 from slotmark.report import comparison_document
 from slotmark.report.renderers.html import html
 from slotmark.run import Run
+from tests.differences import difference
 
 SMALL = ("hosts=5", "pools=5", "run.slots=900", "genesis.epoch_slots=200")
 TICK_MS, SLOWER = 30.0, 1.25
@@ -34,12 +35,6 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], 
     return run
 
 
-def of(comparison: Comparison, metric: str) -> Difference:
-    (row,) = (row for row in comparison.rows if row.metric.id == metric)
-    assert row.differences[0] is not None
-    return row.differences[0]
-
-
 def over(difference: Difference) -> str:
     assert difference.basis is not None
     return difference.basis.over
@@ -48,7 +43,7 @@ def over(difference: Difference) -> str:
 def test_runs_of_the_same_seeds_are_pairs_in_whatever_order(simulated: Callable[[str, int], Run]) -> None:
     usual = [simulated("usual", seed) for seed in (1, 2, 3)]
     comparison = compare([usual, [simulated("slow", seed) for seed in (3, 1, 2)]])
-    found = of(comparison, "forge_ticked")
+    found = difference(comparison, "forge_ticked")
     assert (over(found), found.basis and found.basis.counts, found.conditional) == ("paired seeds", (3, 3), False)
     assert found.delta is not None
     assert found.delta.low <= TICK_MS * (SLOWER - 1) / 1e3 <= found.delta.high
@@ -58,9 +53,11 @@ def test_runs_of_the_same_seeds_are_pairs_in_whatever_order(simulated: Callable[
     assert "the runs of a seed are a pair" in html(comparison_document(comparison))
     # The same as of other seeds: who leads stands in the interval, and in that of adoption it is nearly all.
     apart = compare([usual, [simulated("slow", seed) for seed in (4, 5, 6)]])
-    assert over(of(apart, "adopted_by_096")) == "runs"
+    assert over(difference(apart, "adopted_by_096")) == "runs"
     widths = [
-        one.high - one.low for each in (comparison, apart) if (one := of(each, "adopted_by_096").delta) is not None
+        one.high - one.low
+        for each in (comparison, apart)
+        if (one := difference(each, "adopted_by_096").delta) is not None
     ]
     assert widths[0] < widths[1] / 3
 
@@ -72,7 +69,7 @@ def test_where_a_seed_has_no_twin_all_runs_stand_alone(
     comparison = compare(
         [[simulated("usual", seed) for seed in (1, 2, 3)], [simulated("slow", seed) for seed in seeds]]
     )
-    assert over(of(comparison, "forge_ticked")) == "runs"
+    assert over(difference(comparison, "forge_ticked")) == "runs"
 
 
 def test_equal_builds_of_the_same_seeds_differ_in_nothing(simulated: Callable[[str, int], Run], tmp_path: Path) -> None:

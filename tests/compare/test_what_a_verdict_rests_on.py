@@ -24,6 +24,7 @@ from slotmark.run import Run
 from slotmark.verdict import Conditional
 from tests.compare.planted_courses import autoregressive
 from tests.conftest import slotmark
+from tests.differences import difference
 from tests.made_up_runs import write_run
 
 SEQUENTIAL = "decode, sequential"
@@ -51,13 +52,6 @@ def once(clusters: Sequence[Run]) -> Comparison:
     return compare(
         [clusters[0], clusters[3]], policy=msgspec.structs.replace(NONE_DECIDES, conditional=Conditional.COUNT)
     )
-
-
-def difference(comparison: Comparison, metric: str) -> Difference:
-    (row,) = (row for row in comparison.rows if row.metric.id == metric)
-    (found,) = row.differences
-    assert found is not None
-    return found
 
 
 def firm(comparison: Comparison) -> list[Difference]:

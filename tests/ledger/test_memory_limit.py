@@ -7,8 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from slotmark.benches.ledger.engine import program
 from slotmark.errors import PlatformError, TargetError
 from slotmark.measure.limits import Limits, limited
 from tests.conftest import REPO, slotmark
+from tests.waiting import until
 
 LIMIT = 44_000_000
 PATIENCE_S = 120
@@ -81,13 +81,6 @@ def on_disk() -> Iterator[Path]:
         yield Path(folder)
 
 
-def until(there: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not there():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def test_a_set_on_disk_is_read_from_the_disk_where_the_limit_is_below_its_size(chain: Path, on_disk: Path) -> None:
     runs = {}
     for name, more in (("free", ()), ("limited", ("--memory-limit", "44MB"))):
@@ -127,13 +120,13 @@ def test_the_group_goes_however_the_run_is_ended(how: signal.Signals, chain: Pat
         [sys.executable, "-m", "slotmark", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as session:
         started = Path(f"{notes}.started")
-        until(lambda: started.exists() and started.read_text().endswith("\n"))
+        until(lambda: started.exists() and started.read_text().endswith("\n"), PATIENCE_S)
         folder = group(notes)
         if os.geteuid() == 0:
             assert started.read_text().strip() in (folder / "cgroup.procs").read_text().split()
         session.send_signal(how)
         session.wait(PATIENCE_S)
-    until(lambda: not folder.exists())
+    until(lambda: not folder.exists(), PATIENCE_S)
 
 
 # A machine whose groups can't be seen; what is in $1 is where they would be.

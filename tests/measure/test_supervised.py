@@ -5,13 +5,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 import pytest
 
 from tests.conftest import REPO
+from tests.waiting import is_running, until
 
 
 def starts_others(pipe: Connection) -> None:
@@ -74,36 +73,21 @@ def begun(function: str, then: str = "waits") -> tuple["subprocess.Popen[str]", 
     return starter, [int(word) for word in starter.stdout.readline().split()]
 
 
-def runs(pid: int) -> bool:
-    """Returns whether a process is there that hasn't ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_all_ends_with_a_starter_that_is_killed(number: signal.Signals) -> None:
     starter, pids = begun("starts_others")
     assert len(pids) == 3
-    assert all(map(runs, pids))
+    assert all(map(is_running, pids))
     starter.send_signal(number)
     starter.communicate()
-    until(lambda: not any(map(runs, pids)))
+    until(lambda: not any(map(is_running, pids)))
 
 
 def test_one_that_does_not_listen_ends_by_the_kernel_s_signal() -> None:
     starter, pids = begun("hangs")
     starter.kill()
     starter.communicate()
-    until(lambda: not any(map(runs, pids)))
+    until(lambda: not any(map(is_running, pids)))
 
 
 def test_all_ends_where_the_starter_s_children_are_killed() -> None:
@@ -117,7 +101,7 @@ def test_all_ends_where_the_starter_s_children_are_killed() -> None:
     assert not set(children) & set(pids)
     for child in children:
         os.kill(child, signal.SIGKILL)
-    until(lambda: not any(map(runs, pids)))
+    until(lambda: not any(map(is_running, pids)))
     starter.kill()
     starter.communicate()
 
@@ -126,7 +110,7 @@ def test_it_is_stopped_by_the_end_of_the_pipe() -> None:
     starter, pids = begun("starts_others", "stops")
     assert starter.stdout
     assert starter.stdout.readline() == "stopped\n"
-    assert not any(map(runs, pids))
+    assert not any(map(is_running, pids))
     starter.kill()
     starter.communicate()
 
@@ -152,5 +136,5 @@ def test_a_child_in_a_session_of_its_own_stays_without_it() -> None:
     os.killpg(starter.pid, signal.SIGKILL)
     starter.communicate()
     time.sleep(0.5)
-    assert runs(child)
+    assert is_running(child)
     os.kill(child, signal.SIGKILL)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from slotmark.compare import Comparison, Difference, compare
+from slotmark.compare import compare
 from slotmark.errors import ComparisonError, ImportFileError
 from slotmark.metrics import Analysis, catalogue
 from slotmark.published.archive import column_of, metrics_of, read_report, unknown_rows, write_run
@@ -16,6 +16,7 @@ from slotmark.published.styles import STYLES
 from slotmark.report import comparison_document
 from slotmark.report.document import Figure
 from slotmark.run import Run, open_run
+from tests.differences import difference
 
 Command = Callable[..., "CompletedProcess[str]"]
 
@@ -97,23 +98,17 @@ def test_rows_that_are_no_metric_are_named_and_left_out(tmp_path: Path) -> None:
     assert run.table("figures").num_rows == 1
 
 
-def ticking_of(comparison: Comparison) -> Difference:
-    (row,) = [row for row in comparison.rows if row.metric.id == "forge_ticked"]
-    assert row.differences[0] is not None
-    return row.differences[0]
-
-
 def test_single_values_without_a_spread_decide_nothing(tmp_path: Path) -> None:
     of_another_cluster = content()["manifest"] | {"Machines": ["10", "10"]}
     comparison = compare(runs(written(tmp_path, manifest=of_another_cluster), tmp_path))
     assert comparison.line.startswith("RUN AGAIN")
-    assert ticking_of(comparison).verdict == "undecided"
-    assert ticking_of(comparison).basis is None
+    assert difference(comparison, "forge_ticked").verdict == "undecided"
+    assert difference(comparison, "forge_ticked").basis is None
 
 
 def test_runs_of_the_benchmarking_cluster_differ_by_the_table_that_comes_with_slotmark(tmp_path: Path) -> None:
     comparison = compare(runs(written(tmp_path), tmp_path))
-    found = ticking_of(comparison)
+    found = difference(comparison, "forge_ticked")
     assert found.basis is not None
     assert (found.basis.over, found.basis.source) == ("runs", "reference-52, 10 pairs")
     assert found.ratio is not None

@@ -25,13 +25,10 @@ from slotmark.report.document import CONDITIONAL, Document, Figure
 from slotmark.report.renderers.markdown import markdown
 from slotmark.report.renderers.pdf import CHART_CONFIG
 from slotmark.run import Run
+from tests.conftest import quietly
 
 from ..ledger.recordings import AGE_2024, points, tab_separated, written
 from ..made_up_runs import write_run
-
-
-def quietly(_done: int, _total: int) -> None:
-    pass
 
 
 def drawn(document: Document) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from slotmark.report.charts.stages import stages
 from slotmark.report.renderers import pictures as module
 from slotmark.report.renderers.pdf import CHART_CONFIG, SMALL_CHART_WIDTH
 from slotmark.report.renderers.pictures import picture_makers
+from tests.waiting import is_running, until
 
 
 def chart(number: int) -> dict[str, Any]:
@@ -90,19 +90,8 @@ def test_processes_end_with_the_one_that_they_work_for_however_that_ends() -> No
         )
         stack.callback(process.kill)
         assert process.stdout is not None
-        makers = [Path(f"/proc/{pid}") for pid in process.stdout.readline().split()]
+        makers = [int(pid) for pid in process.stdout.readline().split()]
         assert len(makers) == 2
-        assert all(map(runs, makers))
+        assert all(map(is_running, makers))
         process.kill()
-        deadline = time.monotonic() + 60
-        while any(map(runs, makers)) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert not any(map(runs, makers))
-
-
-def runs(process: Path) -> bool:
-    """Returns whether it is there, and not only as what its parent has yet to see."""
-    try:
-        return (process / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+        until(lambda: not any(map(is_running, makers)))

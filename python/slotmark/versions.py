@@ -72,19 +72,24 @@ def slotmark_version() -> str:
 @cache
 def slotmark_commit() -> str:
     """The commit of the checkout that it runs from, with ``+`` behind it where the checkout was changed; empty elsewhere."""
-    here = Path(__file__).resolve().parent
     try:
-        named = subprocess.run(
-            ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
+        named = _git("describe", "--always", "--abbrev=12", "--exclude=*")
+        changed = _git("status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.SubprocessError):
         return ""
-    return named.stdout.strip()
+    return f"{named}+" if changed else named
+
+
+def _git(*arguments: str) -> str:
+    """What git prints of the checkout. It writes nothing there: two commands may ask at once, and one that is killed leaves no lock."""
+    return subprocess.run(
+        ["git", "--no-optional-locks", *arguments],
+        cwd=Path(__file__).resolve().parent,
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=True,
+    ).stdout.strip()
 
 
 def versions() -> dict[str, str]:

@@ -114,14 +114,17 @@ impl Sampler {
             return Self { quantiles: vec![mean.0; STEPS + 1] };
         }
         let raw: Vec<f64> = NORMAL_QUANTILES.iter().map(|quantile| libm::exp(sigma * quantile)).collect();
-        let area: f64 = raw.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0).sum::<f64>() / STEPS as f64;
-        Self { quantiles: raw.iter().map(|value| (value / area * mean.0 as f64 + 0.5) as u64).collect() }
+        Self::scaled(&raw, mean)
     }
 
     /// An exponential duration with a given mean.
     pub(crate) fn exponential(mean: Span) -> Self {
         let edge = |step: usize| (step as f64 / STEPS as f64).min(1.0 - 0.25 / STEPS as f64);
         let raw: Vec<f64> = (0..=STEPS).map(|step| -libm::log(1.0 - edge(step))).collect();
+        Self::scaled(&raw, mean)
+    }
+
+    fn scaled(raw: &[f64], mean: Span) -> Self {
         let area: f64 = raw.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0).sum::<f64>() / STEPS as f64;
         Self { quantiles: raw.iter().map(|value| (value / area * mean.0 as f64 + 0.5) as u64).collect() }
     }

@@ -6,6 +6,7 @@ use super::era::Era;
 use super::header::{Header, header_hash};
 use super::parts::{Input, Output, Parts, Transaction};
 use crate::cbor::{Cursor, DecodeError, Span};
+use crate::hash::blake2b_256;
 use crate::point::Hash32;
 
 const SLOTS_AN_EPOCH: u64 = 21_600;
@@ -117,7 +118,7 @@ pub(super) fn body_is_proven(bytes: &[u8], header: Span, era: Era) -> Result<boo
     body.advance(header.end as usize);
     if era == Era::ByronBoundary {
         let proof = cursor.bytes_of::<32>(expected)?;
-        return Ok(hash(&[body.skip()?.of(bytes)]) == *proof);
+        return Ok(blake2b_256(&[body.skip()?.of(bytes)]) == *proof);
     }
     cursor.array(expected)?;
     cursor.array(expected)?;
@@ -138,38 +139,30 @@ pub(super) fn body_is_proven(bytes: &[u8], header: Span, era: Era) -> Result<boo
     let mut transactions = body.array(expected)?;
     while transactions.next(&mut body)? {
         let pair = body.array_of(2, expected)?;
-        leaves.push(hash(&[&[0], body.skip()?.of(bytes)]));
+        leaves.push(blake2b_256(&[&[0], body.skip()?.of(bytes)]));
         signed.update(body.skip()?.of(bytes));
         pair.finish(&mut body, expected)?;
     }
     signed.update(&[0xff]);
     body.skip()?; // shared seed computation
-    let (delegated, updated) = (hash(&[body.skip()?.of(bytes)]), hash(&[body.skip()?.of(bytes)]));
+    let (delegated, updated) = (blake2b_256(&[body.skip()?.of(bytes)]), blake2b_256(&[body.skip()?.of(bytes)]));
     payloads.finish(&mut body, expected)?;
     Ok(leaves.len() as u64 == count
         && merkle_root(&leaves) == *root
         && signed.finalize().as_bytes() == witnesses
         && delegated == *delegations
         && updated == *updates
-        && hash(&[body.skip()?.of(bytes)]) == *extra)
-}
-
-fn hash(parts: &[&[u8]]) -> Hash32 {
-    let mut state = Params::new().hash_length(32).to_state();
-    for part in parts {
-        state.update(part);
-    }
-    state.finalize().as_bytes().try_into().expect("32 bytes")
+        && blake2b_256(&[body.skip()?.of(bytes)]) == *extra)
 }
 
 /// The root over hashed leaves: of more than one, the greatest power of two below their number is on the left.
 fn merkle_root(leaves: &[Hash32]) -> Hash32 {
     match leaves {
-        [] => hash(&[]),
+        [] => blake2b_256(&[]),
         [leaf] => *leaf,
         _ => {
             let (left, right) = leaves.split_at(leaves.len().next_power_of_two() / 2);
-            hash(&[&[1], &merkle_root(left), &merkle_root(right)])
+            blake2b_256(&[&[1], &merkle_root(left), &merkle_root(right)])
         }
     }
 }

@@ -77,33 +77,41 @@ macro_rules! read {
 ///
 /// Text that stands between two values is put together when this is compiled.
 macro_rules! form {
-    ($message:ident [$name:literal $(, $old_name:literal)*] $(#[$doc:meta])* $form:ident $severity:ident ($by:ident $thread:literal) {
-        $($members:tt)*
-    }) => {
-        form! {
-            @members ($message $name $(#[$doc])* $form $severity ($by $thread))
-            [] [] [$name "\",\"data\":{"] "" $($members)*
-        }
+    ($message:ident $names:tt $(#[$doc:meta])* $form:ident $severity:ident (on $thread:literal) $members:tt) => {
+        form! { @begin ($message $(#[$doc])* $form $severity [] on $thread) $names $members }
     };
-    (@members $head:tt $fields:tt $written:tt [$($text:literal)*] $comma:literal $key:literal = true $(, $($rest:tt)*)?) => {
-        form! { @members $head $fields $written [$($text)* $comma "\"" $key "\":true"] "," $($($rest)*)? }
+    // There is a thread for each peer.
+    ($message:ident $names:tt $(#[$doc:meta])* $form:ident $severity:ident (peer $first:literal) $members:tt) => {
+        form! { @begin ($message $(#[$doc])* $form $severity [peer] peer $first) $names $members }
     };
-    (@members $head:tt $fields:tt [$($written:tt)*] [$($text:literal)*] $comma:literal $key:literal = peer $(, $($rest:tt)*)?) => {
-        form! { @members $head $fields [$($written)* { $($text)* $comma "\"" $key "\":" } peer] [] "," $($($rest)*)? }
+    (@begin $head:tt [$name:literal $(, $old_name:literal)*] { $($members:tt)* }) => {
+        form! { @members $head $name [] [] [$name "\",\"data\":{"] "" $($members)* }
     };
-    (@members $head:tt $fields:tt $written:tt [$($text:literal)*] $comma:literal $key:literal = $constant:literal $(, $($rest:tt)*)?) => {
-        form! { @members $head $fields $written [$($text)* $comma "\"" $key "\":\"" $constant "\""] "," $($($rest)*)? }
+    (@members $head:tt $name:literal $fields:tt $written:tt [$($text:literal)*] $comma:literal $key:literal = true $(, $($rest:tt)*)?) => {
+        form! { @members $head $name $fields $written [$($text)* $comma "\"" $key "\":true"] "," $($($rest)*)? }
     };
     (
-        @members $head:tt [$($fields:tt)*] [$($written:tt)*] [$($text:literal)*] $comma:literal
+        @members $head:tt $name:literal $fields:tt [$($written:tt)*] [$($text:literal)*] $comma:literal
+        $key:literal = peer $(, $($rest:tt)*)?
+    ) => {
+        form! { @members $head $name $fields [$($written)* { $($text)* $comma "\"" $key "\":" } peer] [] "," $($($rest)*)? }
+    };
+    (
+        @members $head:tt $name:literal $fields:tt $written:tt [$($text:literal)*] $comma:literal
+        $key:literal = $constant:literal $(, $($rest:tt)*)?
+    ) => {
+        form! { @members $head $name $fields $written [$($text)* $comma "\"" $key "\":\"" $constant "\""] "," $($($rest)*)? }
+    };
+    (
+        @members $head:tt $name:literal [$($fields:tt)*] [$($written:tt)*] [$($text:literal)*] $comma:literal
         $key:literal: $field:ident $(, $($rest:tt)*)?
     ) => {
         form! {
-            @members $head [$($fields)* ($key $field)] [$($written)* { $($text)* $comma "\"" $key "\":" } $field] [] "," $($($rest)*)?
+            @members $head $name [$($fields)* ($key $field)] [$($written)* { $($text)* $comma "\"" $key "\":" } $field] [] "," $($($rest)*)?
         }
     };
     (
-        @members ($message:ident $name:literal $(#[$doc:meta])* $form:ident $severity:ident (on $thread:literal))
+        @members ($message:ident $(#[$doc:meta])* $form:ident $severity:ident [$($peer:ident)?] $by:ident $thread:literal) $name:literal
         [$(($key:literal $field:ident))*] [$($written:tt)*] [$($text:literal)*] $comma:literal
     ) => {
         $(#[$doc])*
@@ -111,6 +119,10 @@ macro_rules! form {
         #[derive(Clone, Copy, Debug)]
         #[allow(missing_docs, non_camel_case_types, reason = "fields are named as the members of the log line, and so are their types")]
         pub struct $form<$($field),*> {
+            $(
+                /// The peer that it is about.
+                pub $peer: Peer,
+            )?
             $(pub $field: $field,)*
         }
 
@@ -120,13 +132,20 @@ macro_rules! form {
             const NAME: &'static str = $name;
 
             fn thread(&self) -> Thread {
-                Thread::Named($thread)
+                form!(@thread self $by $thread)
             }
+
+            $(
+                #[inline]
+                fn $peer(&self) -> Option<Peer> {
+                    Some(self.$peer)
+                }
+            )?
 
             #[inline]
             fn write(&self, out: &mut impl Out) {
                 form!(@write self out $($written)*);
-                out.put(concat!($($text,)* "},\"sev\":\"", stringify!($severity), "\",\"thread\":\"", $thread).as_bytes());
+                form!(@end self out $severity [$($text)*] $by $thread);
             }
 
             #[inline]
@@ -136,52 +155,23 @@ macro_rules! form {
             }
         }
     };
-    (
-        @members ($message:ident $name:literal $(#[$doc:meta])* $form:ident $severity:ident (peer $first:literal))
-        [$(($key:literal $field:ident))*] [$($written:tt)*] [$($text:literal)*] $comma:literal
-    ) => {
-        $(#[$doc])*
-        #[doc = concat!("`", $name, "`")]
-        #[derive(Clone, Copy, Debug)]
-        #[allow(missing_docs, non_camel_case_types, reason = "fields are named as the members of the log line, and so are their types")]
-        pub struct $form<$($field),*> {
-            /// The peer that it is about: there is a thread for each.
-            pub peer: Peer,
-            $(pub $field: $field,)*
-        }
-
-        #[allow(non_camel_case_types, reason = "as above")]
-        impl<'a, $($field: Datum<'a>),*> Form<'a> for $form<$($field),*> {
-            const MESSAGE: Message = Message::$message;
-            const NAME: &'static str = $name;
-
-            fn thread(&self) -> Thread {
-                Thread::Numbered($first + self.peer.0)
-            }
-
-            #[inline]
-            fn peer(&self) -> Option<Peer> {
-                Some(self.peer)
-            }
-
-            #[inline]
-            fn write(&self, out: &mut impl Out) {
-                form!(@write self out $($written)*);
-                out.put(concat!($($text,)* "},\"sev\":\"", stringify!($severity), "\",\"thread\":\"").as_bytes());
-                out.whole(i64::from($first + self.peer.0));
-            }
-
-            #[inline]
-            fn each(&self, mut each: impl FnMut(&[u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {
-                $(each($key.as_bytes(), self.$field.value())?;)*
-                Ok(())
-            }
-        }
+    (@thread $self:ident on $thread:literal) => {
+        Thread::Named($thread)
+    };
+    (@thread $self:ident peer $first:literal) => {
+        Thread::Numbered($first + $self.peer.0)
     };
     (@write $self:ident $out:ident $({ $($text:literal)* } $field:ident)*) => {
         $(
             $out.put(concat!($($text),*).as_bytes());
             $self.$field.write($out);
         )*
+    };
+    (@end $self:ident $out:ident $severity:ident [$($text:literal)*] on $thread:literal) => {
+        $out.put(concat!($($text,)* "},\"sev\":\"", stringify!($severity), "\",\"thread\":\"", $thread).as_bytes());
+    };
+    (@end $self:ident $out:ident $severity:ident [$($text:literal)*] peer $first:literal) => {
+        $out.put(concat!($($text,)* "},\"sev\":\"", stringify!($severity), "\",\"thread\":\"").as_bytes());
+        $out.whole(i64::from($first + $self.peer.0));
     };
 }

@@ -22,15 +22,15 @@ mod tests;
 
 use super::parts::{self, OfParts, each_member, name_of};
 use crate::json::{Cursor, Value, is_text};
-use crate::messages::{Connection, Version, connected_to, count, hash, number, slot, string, text, time};
+use crate::messages::{Body, Connection, Message, Slot, Version, connected_to, count, hash, number, slot, string, text, time};
 use crate::reason::Reason;
 use joins::Joins;
 
 /// The lines that are read, by the beginning of their text.
 const LINES: [(&str, Kind); 11] = [
     ("Dugite Cardano Node starting", Kind::Version),
-    ("Slot leader check: not elected", Kind::NotLeader),
-    ("Slot leader check: ELECTED", Kind::Leader),
+    ("Slot leader check: not elected", Kind::Check(Message::NotLeader)),
+    ("Slot leader check: ELECTED", Kind::Check(Message::Leader)),
     ("Block forged", Kind::Forged),
     ("Announced forged block to peers", Kind::OwnAnnounced),
     ("Forged block announced but NO peers", Kind::OwnAlone),
@@ -44,8 +44,8 @@ const LINES: [(&str, Kind); 11] = [
 #[derive(Clone, Copy)]
 enum Kind {
     Version,
-    NotLeader,
-    Leader,
+    /// A leadership check.
+    Check(Message),
     Forged,
     OwnAnnounced,
     OwnAlone,
@@ -70,9 +70,7 @@ type Part<'a> = parts::Part<Content<'a>>;
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Content<'a> {
-    Version(Version<'a>),
-    NotLeader(i64),
-    Leader(i64),
+    Row(Message, Body<'a>),
     Forged(Named<'a>),
     /// An own block that became the tip; whether a peer was there to announce it to.
     OwnAdopted(Named<'a>, bool),
@@ -191,9 +189,10 @@ impl<'a> Fields<'a> {
         let named = || Ok::<_, Reason>(Named { block: hash("hash", self.hash)?, slot: at()?, block_no: number("block", self.block)? });
         let peer = self.addr.and_then(string).and_then(connected_to);
         Ok(match kind {
-            Kind::Version => Content::Version(Version { version: text("version", self.version)?, ..Version::default() }),
-            Kind::NotLeader => Content::NotLeader(at()?),
-            Kind::Leader => Content::Leader(at()?),
+            Kind::Version => {
+                Content::Row(Message::Version, Body::Version(Version { version: text("version", self.version)?, ..Version::default() }))
+            }
+            Kind::Check(message) => Content::Row(message, Body::Slot(Slot { slot: Some(at()?), block_no: None })),
             Kind::Forged => Content::Forged(Named {
                 block: hash("header_hash", self.header_hash)?,
                 slot: at()?,

@@ -15,6 +15,8 @@ mod dingo;
 mod dugite;
 mod entry;
 #[cfg(feature = "ingest")]
+mod own;
+#[cfg(feature = "ingest")]
 mod parts;
 
 pub use cardano_node::{LineReader, read_line};

@@ -4,15 +4,15 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use super::{Content, Hash, On, Part, Point, ReadLine, ends};
 use crate::dialects::entry::Entry;
+use crate::dialects::own::OwnBlocks;
 use crate::dialects::parts::{At, Joining};
 use crate::messages::{Block, Body, Connection, Message};
 use crate::reason::Reason;
 
-/// Most connections that are followed at once, headers of all of them together, ranges asked for on each, and own blocks: far more than a node has.
+/// Most connections that are followed at once, headers of all of them together, and ranges asked for on each: far more than a node has.
 pub(super) const MOST_CONNECTIONS: usize = 1_000;
 const MOST_HEADERS: usize = 20_000;
 pub(super) const MOST_ASKED: usize = 100;
-const MOST_OWN: usize = 100;
 pub(super) const MOST_NUMBERS: usize = 10_000;
 
 /// Parts of rows from earlier lines that wait for the lines with the rest.
@@ -21,7 +21,7 @@ pub(super) const MOST_NUMBERS: usize = 10_000;
 #[derive(Default)]
 pub(in crate::dialects) struct Joins {
     connections: HashMap<Box<[u8]>, Peer>,
-    own: VecDeque<Own>,
+    own: OwnBlocks,
     numbers: HashMap<Hash, i64>,
     tip: Option<i64>,
     rolled_back: bool,
@@ -63,15 +63,6 @@ struct Offered {
     size_bytes: i64,
 }
 
-/// A block of this node.
-struct Own {
-    block: Hash,
-    slot: i64,
-    size_bytes: Option<i64>,
-    /// The time of its adoption, and by how much the chain grew.
-    adopted: Option<(At, Option<i64>)>,
-}
-
 impl Joining for Joins {
     const NODE: &'static str = super::NODE;
     const KEYS: &'static [&'static str] = super::KEYS;
@@ -95,11 +86,8 @@ impl Joining for Joins {
         }
     }
 
-    fn give_rest<E>(&mut self, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
-        while let Some(own) = self.own.pop_front() {
-            own.give_without_size(&mut give)?;
-        }
-        Ok(())
+    fn give_rest<E>(&mut self, give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+        self.own.give_rest(give)
     }
 }
 
@@ -113,15 +101,10 @@ impl Joins {
         previous: Option<&[u8]>,
         give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>,
     ) -> Result<(), E> {
-        if self.own.iter().any(|own| *own.block == *block) {
+        if self.own.has(block) {
             return Ok(());
         }
-        if self.own.len() == MOST_OWN
-            && let Some(oldest) = self.own.pop_front()
-        {
-            oldest.give_without_size(give)?;
-        }
-        self.own.push_back(Own { block: block.into(), slot, size_bytes: None, adopted: None });
+        self.own.add(block, slot, None, give)?;
         if let Some(block_no) = block_no {
             self.number(block, block_no);
         }
@@ -133,13 +116,10 @@ impl Joins {
         let length = block_no.zip(self.tip).map(|(block_no, tip)| block_no - tip);
         self.tip = block_no;
         let message = if std::mem::take(&mut self.rolled_back) { Message::Switched } else { Message::Adopted };
-        match self.own.iter_mut().find(|own| *own.block == *block) {
-            Some(own) if own.adopted.is_none() => {
-                own.adopted = Some((at, length));
-                if own.size_bytes.is_some() { own.give(give) } else { Ok(()) }
-            }
-            _ => give(&at.entry(message, Body::Block(Block { block, slot: Some(slot), length, ..Block::default() })), at.place),
+        if self.own.adopt(block, at, length, give)? {
+            return Ok(());
         }
+        give(&at.entry(message, Body::Block(Block { block, slot: Some(slot), length, ..Block::default() })), at.place)
     }
 
     fn on_connection<E>(
@@ -156,7 +136,7 @@ impl Joins {
         }
         if let On::Sent { block, slot, block_no, size_bytes } = on {
             self.number(block, *block_no);
-            self.size(block, *size_bytes, give)?;
+            self.own.size(block, *size_bytes, give)?;
             let body = Block { block, slot: Some(*slot), block_no: Some(*block_no), connection, ..Block::default() };
             return give(&at.entry(Message::Sending, Body::Block(body)), at.place);
         }
@@ -224,7 +204,7 @@ impl Joins {
             On::OfferedLess => peer.offered = None,
             On::AtTip => {
                 if let Some(Offered { at, block, slot, block_no, size_bytes }) = peer.offered.take() {
-                    self.size(&block, size_bytes, give)?;
+                    self.own.size(&block, size_bytes, give)?;
                     let body = Block { block: &block, slot: Some(slot), block_no: Some(block_no), connection, ..Block::default() };
                     return give(&at.entry(Message::Announced, Body::Block(body)), at.place);
                 }
@@ -239,7 +219,7 @@ impl Joins {
     pub(super) fn is_within_bounds(&self) -> bool {
         let peers = || self.connections.values();
         peers().len() <= MOST_CONNECTIONS
-            && self.own.len() <= MOST_OWN
+            && self.own.is_within_bounds()
             && self.numbers.len() <= MOST_NUMBERS
             && peers().map(|peer| peer.headers.len()).sum::<usize>() <= MOST_HEADERS
             && peers().all(|peer| peer.asked.len() <= MOST_ASKED)
@@ -260,17 +240,6 @@ impl Joins {
             self.numbers.clear();
         }
         self.numbers.insert(block.into(), block_no);
-    }
-
-    /// Takes the size of a block; where it is an own one that was adopted, its row is complete.
-    fn size<E>(&mut self, block: &[u8], size_bytes: i64, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
-        match self.own.iter_mut().find(|own| *own.block == *block && own.size_bytes.is_none()) {
-            Some(own) => {
-                own.size_bytes = Some(size_bytes);
-                own.give(give)
-            }
-            None => Ok(()),
-        }
     }
 }
 
@@ -303,20 +272,6 @@ impl Peer {
         }
         self.headers.retain(|header| header.slot > last.0);
         (length, noticed)
-    }
-}
-
-impl Own {
-    /// Gives the row of its adoption where it still waits for the size.
-    fn give_without_size<E>(&self, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
-        if self.size_bytes.is_none() { self.give(give) } else { Ok(()) }
-    }
-
-    /// Gives the row of its adoption, where it was adopted.
-    fn give<E>(&self, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
-        let Some((at, length)) = self.adopted else { return Ok(()) };
-        let body = Block { block: &self.block, slot: Some(self.slot), size_bytes: self.size_bytes, length, ..Block::default() };
-        give(&at.entry(Message::SelfAdopted, Body::Block(body)), at.place)
     }
 }
 

@@ -1,16 +1,16 @@
 //! Rows of several lines, put together in the order of the lines: a block's hash by its slot, and the size of an own block.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use super::{Content, Named, Part, ReadLine};
 use crate::dialects::entry::Entry;
+use crate::dialects::own::OwnBlocks;
 use crate::dialects::parts::{At, Joining};
-use crate::messages::{Address, Block, Body, Connection, Message, Slot};
+use crate::messages::{Address, Block, Body, Connection, Message};
 use crate::reason::Reason;
 
-/// Most slots, and own blocks, that are followed at once: far more than a node has between a request and the adoption of its blocks.
+/// Most slots that are followed at once: far more than a node has between a request and the adoption of its blocks.
 pub(super) const MOST_SLOTS: usize = 10_000;
-pub(super) const MOST_OWN: usize = 100;
 
 /// Parts of rows from earlier lines that wait for the lines with the rest.
 ///
@@ -18,7 +18,7 @@ pub(super) const MOST_OWN: usize = 100;
 #[derive(Default)]
 pub(in crate::dialects) struct Joins {
     slots: BTreeMap<i64, OfSlot>,
-    own: VecDeque<Own>,
+    own: OwnBlocks,
 }
 
 /// Lines of a slot that have no hash, and the block that was adopted there.
@@ -69,18 +69,6 @@ impl End {
     }
 }
 
-/// A block of this node.
-struct Own {
-    block: Box<[u8]>,
-    slot: i64,
-    block_no: i64,
-    size_bytes: Option<i64>,
-    /// The line with its adoption, until its row is given.
-    adopted: Option<At>,
-    /// True once its adoption was seen.
-    is_adopted: bool,
-}
-
 impl Joining for Joins {
     const NODE: &'static str = super::NODE;
     const KEYS: &'static [&'static str] = super::KEYS;
@@ -92,16 +80,13 @@ impl Joining for Joins {
 
     fn take<E>(&mut self, part: &Part<'_>, place: i64, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
         let at = At { ts_ns: part.ts_ns, place };
-        let of_slot = |slot| Body::Slot(Slot { slot: Some(slot), block_no: None });
         match part.content {
-            Content::Version(version) => give(&at.entry(Message::Version, Body::Version(version)), place),
-            Content::NotLeader(slot) => give(&at.entry(Message::NotLeader, of_slot(slot)), place),
-            Content::Leader(slot) => give(&at.entry(Message::Leader, of_slot(slot)), place),
+            Content::Row(message, body) => give(&at.entry(message, body), place),
             Content::Forged(made) => {
-                if self.own.iter().any(|own| *own.block == *made.block) {
+                if self.own.has(made.block) {
                     return Ok(());
                 }
-                self.add_own(made, &mut give)?;
+                self.own.add(made.block, made.slot, Some(made.block_no), &mut give)?;
                 give(&at.entry(Message::Forged, body(made)), place)
             }
             Content::OwnAdopted(made, announced) => {
@@ -122,25 +107,22 @@ impl Joining for Joins {
                 _ => Ok(()),
             },
             Content::Sent { block, slot, size_bytes } => {
-                if let Some(own) = self.own.iter_mut().find(|own| *own.block == *block && own.size_bytes.is_none()) {
-                    own.size_bytes = Some(size_bytes);
-                    own.give(&mut give)?;
-                }
+                self.own.size(block, size_bytes, &mut give)?;
                 let body = Block { block, slot: Some(slot), ..Block::default() };
                 give(&at.entry(Message::Sending, Body::Block(body)), place)
             }
         }
     }
 
-    fn give_rest<E>(&mut self, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
-        self.own.drain(..).try_for_each(|mut own| own.give(&mut give))
+    fn give_rest<E>(&mut self, give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+        self.own.give_rest(give)
     }
 }
 
 impl Joins {
     /// Takes the adoption of an own block, or of one that it had received: what was asked for and received in its slot before was this one.
     fn extended<E>(&mut self, at: At, adopted: Named<'_>, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
-        if self.own.iter().any(|own| *own.block == *adopted.block) {
+        if self.own.has(adopted.block) {
             return self.own_adopted(at, adopted, give);
         }
         let of = self.slot(adopted.slot);
@@ -163,28 +145,11 @@ impl Joins {
     }
 
     fn own_adopted<E>(&mut self, at: At, made: Named<'_>, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
-        if !self.own.iter().any(|own| *own.block == *made.block) {
-            self.add_own(made, give)?;
+        if !self.own.has(made.block) {
+            self.own.add(made.block, made.slot, Some(made.block_no), give)?;
         }
         self.slot(made.slot).adopt(made.block);
-        match self.own.iter_mut().find(|own| *own.block == *made.block) {
-            Some(own) if !own.is_adopted => {
-                (own.adopted, own.is_adopted) = (Some(at), true);
-                if own.size_bytes.is_some() { own.give(give) } else { Ok(()) }
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn add_own<E>(&mut self, made: Named<'_>, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
-        if self.own.len() == MOST_OWN
-            && let Some(mut oldest) = self.own.pop_front()
-        {
-            oldest.give(give)?;
-        }
-        let Named { block, slot, block_no } = made;
-        self.own.push_back(Own { block: block.into(), slot, block_no, size_bytes: None, adopted: None, is_adopted: false });
-        Ok(())
+        self.own.adopt(made.block, at, None, give).map(|_| ())
     }
 
     fn slot(&mut self, slot: i64) -> &mut OfSlot {
@@ -197,7 +162,7 @@ impl Joins {
     /// Returns whether no more waits than may.
     #[cfg(test)]
     pub(super) fn is_within_bounds(&self) -> bool {
-        self.slots.len() <= MOST_SLOTS && self.own.len() <= MOST_OWN
+        self.slots.len() <= MOST_SLOTS && self.own.is_within_bounds()
     }
 }
 
@@ -208,16 +173,6 @@ impl OfSlot {
             Adopted::One(known) if **known == *block => {}
             _ => self.adopted = Adopted::Several,
         }
-    }
-}
-
-impl Own {
-    /// Gives the row of its adoption, where it waits.
-    fn give<E>(&mut self, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
-        let Some(at) = self.adopted.take() else { return Ok(()) };
-        let (slot, block_no) = (Some(self.slot), Some(self.block_no));
-        let body = Block { block: &self.block, slot, block_no, size_bytes: self.size_bytes, ..Block::default() };
-        give(&at.entry(Message::SelfAdopted, Body::Block(body)), at.place)
     }
 }
 

@@ -1,8 +1,9 @@
 //! Lines of Dugite's log, and the rows that are made of them.
 
-use super::joins::{MOST_OWN, MOST_SLOTS};
+use super::joins::MOST_SLOTS;
 use super::*;
 use crate::dialects::entry::Entry;
+use crate::dialects::own::MOST_OWN;
 use crate::dialects::parts::Joining;
 use crate::messages::{Body, Message};
 

@@ -56,42 +56,30 @@ pub enum Action {
 }
 
 impl Action {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::Value,
-        Self::Metadata,
-        Self::Registration,
-        Self::Delegation,
-        Self::Withdrawal,
-        Self::Pool,
-        Self::Token,
-        Self::Reference,
-        Self::DRep,
-        Self::Proposal,
-        Self::Vote,
+    /// All of them in their order, each with its name in profiles.
+    const NAMED: [(Self, &'static str); 11] = [
+        (Self::Value, "value"),
+        (Self::Metadata, "metadata"),
+        (Self::Registration, "registration"),
+        (Self::Delegation, "delegation"),
+        (Self::Withdrawal, "withdrawal"),
+        (Self::Pool, "pool"),
+        (Self::Token, "token"),
+        (Self::Reference, "reference"),
+        (Self::DRep, "drep"),
+        (Self::Proposal, "proposal"),
+        (Self::Vote, "vote"),
     ];
 
     /// Returns its name in profiles.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Value => "value",
-            Self::Metadata => "metadata",
-            Self::Registration => "registration",
-            Self::Delegation => "delegation",
-            Self::Withdrawal => "withdrawal",
-            Self::Pool => "pool",
-            Self::Token => "token",
-            Self::Reference => "reference",
-            Self::DRep => "drep",
-            Self::Proposal => "proposal",
-            Self::Vote => "vote",
-        }
+        Self::NAMED[self as usize].1
     }
 }
 
 /// Shares of actions in all transactions, in any unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Shares([u32; Action::ALL.len()]);
+pub struct Shares([u32; Action::NAMED.len()]);
 
 /// Text that names no shares.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -99,7 +87,7 @@ pub struct Shares([u32; Action::ALL.len()]);
 pub struct UnknownShares(pub String);
 
 fn names() -> String {
-    Action::ALL.map(Action::name).join(", ")
+    Action::NAMED.map(|(_, name)| name).join(", ")
 }
 
 impl Shares {
@@ -111,7 +99,7 @@ impl Shares {
     /// The action of the next transaction.
     pub(crate) fn draw(&self, stream: &mut Stream) -> Action {
         let mut drawn = stream.below(self.0.iter().map(|&share| u64::from(share)).sum());
-        for (action, share) in Action::ALL.into_iter().zip(self.0) {
+        for ((action, _), share) in Action::NAMED.into_iter().zip(self.0) {
             match drawn.checked_sub(u64::from(share)) {
                 Some(left) => drawn = left,
                 None => return action,
@@ -123,8 +111,8 @@ impl Shares {
 
 impl fmt::Display for Shares {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let there = Action::ALL.into_iter().zip(self.0).filter(|(_, share)| *share > 0);
-        f.write_str(&there.map(|(action, share)| format!("{}={share}", action.name())).collect::<Vec<_>>().join(","))
+        let there = Action::NAMED.into_iter().zip(self.0).filter(|(_, share)| *share > 0);
+        f.write_str(&there.map(|((_, name), share)| format!("{name}={share}")).collect::<Vec<_>>().join(","))
     }
 }
 
@@ -133,10 +121,10 @@ impl FromStr for Shares {
 
     fn from_str(text: &str) -> Result<Self, UnknownShares> {
         let wrong = || UnknownShares(text.to_owned());
-        let mut shares = [0; Action::ALL.len()];
+        let mut shares = [0; Action::NAMED.len()];
         for part in text.split(',') {
             let (name, share) = part.split_once('=').ok_or_else(wrong)?;
-            let place = Action::ALL.iter().position(|action| action.name() == name).ok_or_else(wrong)?;
+            let place = Action::NAMED.iter().position(|(_, known)| *known == name).ok_or_else(wrong)?;
             let share: u32 = share.parse().ok().filter(|share| (1..=1_000_000).contains(share)).ok_or_else(wrong)?;
             if std::mem::replace(&mut shares[place], share) > 0 {
                 return Err(wrong());
@@ -424,6 +412,7 @@ mod tests {
 
     #[test]
     fn shares_are_read_as_they_are_written_and_drawn_by_weight() {
+        assert!(Action::NAMED.into_iter().all(|(action, name)| action.name() == name));
         for shares in [Shares::MIXED, Shares::VOTING] {
             assert_eq!(shares.to_string().parse(), Ok(shares));
         }

@@ -219,7 +219,7 @@ pub struct UnknownWorkload(pub String);
 
 /// Loops beside the countdown.
 fn other_loops() -> String {
-    Loop::ALL[1..].iter().map(|one| one.workload()).collect::<Vec<_>>().join(", ")
+    Loop::all().skip(1).map(|one| one.workload()).collect::<Vec<_>>().join(", ")
 }
 
 impl FromStr for Workload {
@@ -227,7 +227,7 @@ impl FromStr for Workload {
 
     fn from_str(text: &str) -> Result<Self, UnknownWorkload> {
         let kind = |name: &str| Self::KINDS.into_iter().find(|kind| kind.to_string() == name);
-        let of_loop = |name: &str| Loop::ALL.into_iter().find(|one| one.workload() == name).map(Self::Loop);
+        let of_loop = |name: &str| Loop::all().find(|one| one.workload() == name).map(Self::Loop);
         let part = |part: &str| {
             let (name, weight) = part.split_once('=')?;
             Some((kind(name)?, weight.parse().ok()?))
@@ -255,7 +255,7 @@ mod tests {
         let mix = Workload::mix(&[(Workload::PLUTUS_LOOP, 1), (Workload::ValueOnly, 3)]).expect("a mix");
         assert_eq!(mix.to_string(), "mix:value-only=3,plutus-loop=1");
         let of = |text: &str| text.parse::<Workload>().expect(text);
-        for workload in Workload::KINDS.into_iter().chain(Loop::ALL.map(Workload::Loop)).chain([
+        for workload in Workload::KINDS.into_iter().chain(Loop::all().map(Workload::Loop)).chain([
             mix,
             of("mixed"),
             of("voting"),

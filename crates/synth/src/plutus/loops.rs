@@ -50,59 +50,39 @@ pub struct Calibrated {
 }
 
 impl Loop {
-    /// All loops.
-    pub const ALL: [Self; 10] = [
-        Self::Countdown,
-        Self::CountdownV2,
-        Self::Ecdsa,
-        Self::EcdsaV3,
-        Self::Schnorr,
-        Self::SchnorrV3,
-        Self::Ripemd160,
-        Self::HashToG2,
-        Self::ExpMod,
-        Self::MultiScalarMul,
+    /// All loops in their order, each with its name in profiles and manifests, the workload of chains that runs it, and its language: RIPEMD-160 and
+    /// BLS12-381 came with Plutus V3.
+    const FACTS: [(Self, &'static str, &'static str, Language); 10] = [
+        (Self::Countdown, "Loop", "plutus-loop", Language::V3),
+        (Self::CountdownV2, "LoopV2", "plutus-loop-v2", Language::V2),
+        (Self::Ecdsa, "EcdsaSecp256k1Loop", "ecdsa-loop", Language::V2),
+        (Self::EcdsaV3, "EcdsaSecp256k1LoopV3", "ecdsa-loop-v3", Language::V3),
+        (Self::Schnorr, "SchnorrSecp256k1Loop", "schnorr-loop", Language::V2),
+        (Self::SchnorrV3, "SchnorrSecp256k1LoopV3", "schnorr-loop-v3", Language::V3),
+        (Self::Ripemd160, "Ripemd160", "ripemd-loop", Language::V3),
+        (Self::HashToG2, "HashOntoG2AndAdd", "bls-loop", Language::V3),
+        (Self::ExpMod, "ExpModIntegerLoop", "expmod-loop", Language::V3),
+        (Self::MultiScalarMul, "MultiScalarMulG1Loop", "msm-loop", Language::V3),
     ];
+
+    /// All loops.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::FACTS.into_iter().map(|(one, ..)| one)
+    }
 
     /// Returns its name in profiles and manifests.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Countdown => "Loop",
-            Self::CountdownV2 => "LoopV2",
-            Self::Ecdsa => "EcdsaSecp256k1Loop",
-            Self::EcdsaV3 => "EcdsaSecp256k1LoopV3",
-            Self::Schnorr => "SchnorrSecp256k1Loop",
-            Self::SchnorrV3 => "SchnorrSecp256k1LoopV3",
-            Self::Ripemd160 => "Ripemd160",
-            Self::HashToG2 => "HashOntoG2AndAdd",
-            Self::ExpMod => "ExpModIntegerLoop",
-            Self::MultiScalarMul => "MultiScalarMulG1Loop",
-        }
+        Self::FACTS[self as usize].1
     }
 
     /// Returns the name of the workload of chains that runs it.
     pub fn workload(self) -> &'static str {
-        match self {
-            Self::Countdown => "plutus-loop",
-            Self::CountdownV2 => "plutus-loop-v2",
-            Self::Ecdsa => "ecdsa-loop",
-            Self::EcdsaV3 => "ecdsa-loop-v3",
-            Self::Schnorr => "schnorr-loop",
-            Self::SchnorrV3 => "schnorr-loop-v3",
-            Self::Ripemd160 => "ripemd-loop",
-            Self::HashToG2 => "bls-loop",
-            Self::ExpMod => "expmod-loop",
-            Self::MultiScalarMul => "msm-loop",
-        }
+        Self::FACTS[self as usize].2
     }
 
-    /// Its language: RIPEMD-160 and BLS12-381 came with Plutus V3.
+    /// Returns its language.
     pub fn language(self) -> Language {
-        match self {
-            Self::CountdownV2 | Self::Ecdsa | Self::Schnorr => Language::V2,
-            Self::Countdown | Self::EcdsaV3 | Self::SchnorrV3 | Self::Ripemd160 | Self::HashToG2 => Language::V3,
-            Self::ExpMod | Self::MultiScalarMul => Language::V3,
-        }
+        Self::FACTS[self as usize].3
     }
 
     /// The first major version of the protocol of forged networks that has all that it is made of.
@@ -115,12 +95,12 @@ impl Loop {
 
     /// The loop of this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.name() == name)
+        Self::all().find(|one| one.name() == name)
     }
 
     /// The loop with this script, whatever its redeemer.
     pub(crate) fn of(script: &Script) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.language() == script.language() && one.program() == script.bytes())
+        Self::all().find(|one| one.language() == script.language() && one.program() == script.bytes())
     }
 
     /// The script, as a witness set holds it: a CBOR byte string with the flat-encoded program in it.
@@ -399,7 +379,7 @@ mod tests {
     #[test]
     fn each_loop_uses_up_what_it_may_and_a_round_more_is_refused() {
         for limit in [Budgets::PUBLIC.transaction, Budgets::PUBLIC.share(8)] {
-            for one in Loop::ALL {
+            for one in Loop::all() {
                 let Calibrated { script, rounds, used } = one.within(limit, one.protocol_version()).expect("a loop");
                 assert!(used.memory <= limit.memory && used.steps <= limit.steps, "{}: {used:?}", one.name());
                 // No round of any takes more than a tenth of the smaller budget.

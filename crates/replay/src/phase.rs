@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use serde::{Serialize, Serializer};
+
 /// A part of a block's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -29,49 +31,34 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// All phases, in the order of the work.
-    pub const ALL: [Self; 10] = [
-        Self::Read,
-        Self::Decode,
-        Self::Tick,
-        Self::HeaderCheck,
-        Self::Resolve,
-        Self::Accounts,
-        Self::PhaseOne,
-        Self::PhaseTwo,
-        Self::Apply,
-        Self::Flush,
+    /// All phases in the order of the work, each with its name in records.
+    pub const NAMED: [(Self, &'static str); 10] = [
+        (Self::Read, "read"),
+        (Self::Decode, "decode"),
+        (Self::Tick, "tick"),
+        (Self::HeaderCheck, "header_check"),
+        (Self::Resolve, "resolve"),
+        (Self::Accounts, "accounts"),
+        (Self::PhaseOne, "phase_one"),
+        (Self::PhaseTwo, "phase_two"),
+        (Self::Apply, "apply"),
+        (Self::Flush, "flush"),
     ];
-
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Decode => "decode",
-            Self::Tick => "tick",
-            Self::HeaderCheck => "header_check",
-            Self::Resolve => "resolve",
-            Self::Accounts => "accounts",
-            Self::PhaseOne => "phase_one",
-            Self::PhaseTwo => "phase_two",
-            Self::Apply => "apply",
-            Self::Flush => "flush",
-        }
-    }
 }
 
 /// Times of one block's phases, on a monotonic clock.
+#[derive(Debug)]
 pub struct Laps {
     begin: Instant,
     last: Instant,
-    ns: [Option<u64>; Phase::ALL.len()],
+    ns: [Option<u64>; Phase::NAMED.len()],
 }
 
 impl Laps {
     /// Starts the clock.
     pub fn start() -> Self {
         let now = Instant::now();
-        Self { begin: now, last: now, ns: [None; Phase::ALL.len()] }
+        Self { begin: now, last: now, ns: [None; Phase::NAMED.len()] }
     }
 
     /// Ends a phase, which began where the one before ended.
@@ -92,6 +79,14 @@ impl Laps {
     }
 }
 
+impl Serialize for Laps {
+    /// Members of a record: the total, and the phases that were part of the work.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let phases = Phase::NAMED.into_iter().filter_map(|(phase, name)| Some((name, self.of(phase)?)));
+        serializer.collect_map([("total", self.total())].into_iter().chain(phases).map(|(name, ns)| (format!("{name}_ns"), ns)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,7 +97,7 @@ mod tests {
         for phase in [Phase::Read, Phase::Decode, Phase::Apply] {
             laps.end(phase);
         }
-        let sum: u64 = Phase::ALL.iter().filter_map(|phase| laps.of(*phase)).sum();
+        let sum: u64 = Phase::NAMED.iter().filter_map(|(phase, _)| laps.of(*phase)).sum();
         assert_eq!(sum, laps.total());
         assert_eq!(laps.of(Phase::HeaderCheck), None);
     }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::phase::Laps;
 use crate::resources::Used;
 
 /// The version of the contract.
@@ -39,7 +40,7 @@ pub struct Process {
 }
 
 /// A line per block. A phase that wasn't part of the work isn't there.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 #[allow(missing_docs, reason = "docs/replay.md has them, one by one")]
 pub struct Block {
     pub record: &'static str,
@@ -58,27 +59,8 @@ pub struct Block {
     pub script_memory: u64,
     pub script_steps: u64,
     pub missing: u64,
-    pub total_ns: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub read_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decode_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tick_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub header_check_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resolve_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub accounts_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub phase_one_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub phase_two_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub apply_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub flush_ns: Option<u64>,
+    #[serde(flatten)]
+    pub laps: Laps,
 }
 
 /// The last line.

@@ -91,7 +91,7 @@ pub fn replay(settings: &Settings, out: &Path) -> Result<Replay, ReplayError> {
     let load_ns = load.elapsed().as_nanos() as u64;
     let ledger = prepared.map(|prepared| Ledger::at(prepared, &chain, first)).transpose()?;
     (0..chain.chunk_count()).for_each(|chunk| chain.forget_chunk(chunk));
-    let timed = Phase::ALL.into_iter().filter(|phase| match phase {
+    let timed = Phase::NAMED.into_iter().filter(|(phase, _)| match phase {
         Phase::Tick | Phase::Accounts => ledger.is_some(),
         Phase::HeaderCheck => ledger.is_some() && !settings.reapply,
         Phase::PhaseOne | Phase::PhaseTwo => ledger.as_ref().is_some_and(Ledger::has_rules) && !settings.reapply,
@@ -106,7 +106,7 @@ pub fn replay(settings: &Settings, out: &Path) -> Result<Replay, ReplayError> {
         backend: settings.backend.name(),
         store: settings.backend.library(),
         mode: settings.reapply.then_some(record::REAPPLICATION),
-        phases: timed.map(Phase::name).collect(),
+        phases: timed.map(|(_, name)| name).collect(),
         genesis_entries,
         resumed_after: store.tip().map(|tip| tip.slot),
         flush_every: settings.flush_every,
@@ -256,7 +256,7 @@ impl Work<'_> {
             laps.end(Phase::Flush);
         }
         let marks = ticked.map(|(step, begins_epoch)| (u64::from(begins_epoch), u64::from(step.pulses_rewards))).unzip();
-        Ok(line(&block, marks, looked, &laps))
+        Ok(line(&block, marks, looked, laps))
     }
 
     /// Holds a block's transactions against the rules of the ledger, and runs their scripts, where the genesis has what that takes.
@@ -366,7 +366,7 @@ fn body_bytes(block: &Block<'_, '_>) -> u64 {
     u64::from(block.body.end - block.body.start)
 }
 
-fn line(block: &Block<'_, '_>, (first_of_epoch, reward_pulse): (Option<u64>, Option<u64>), looked: Looked, laps: &Laps) -> record::Block {
+fn line(block: &Block<'_, '_>, (first_of_epoch, reward_pulse): (Option<u64>, Option<u64>), looked: Looked, laps: Laps) -> record::Block {
     record::Block {
         record: "block",
         slot: block.header.slot,
@@ -382,17 +382,7 @@ fn line(block: &Block<'_, '_>, (first_of_epoch, reward_pulse): (Option<u64>, Opt
         script_memory: block.redeemers.iter().fold(0, |sum, redeemer| sum.saturating_add(redeemer.memory)),
         script_steps: block.redeemers.iter().fold(0, |sum, redeemer| sum.saturating_add(redeemer.steps)),
         missing: looked.missing,
-        total_ns: laps.total(),
-        read_ns: laps.of(Phase::Read),
-        decode_ns: laps.of(Phase::Decode),
-        tick_ns: laps.of(Phase::Tick),
-        header_check_ns: laps.of(Phase::HeaderCheck),
-        resolve_ns: laps.of(Phase::Resolve),
-        accounts_ns: laps.of(Phase::Accounts),
-        phase_one_ns: laps.of(Phase::PhaseOne),
-        phase_two_ns: laps.of(Phase::PhaseTwo),
-        apply_ns: laps.of(Phase::Apply),
-        flush_ns: laps.of(Phase::Flush),
+        laps,
     }
 }
 

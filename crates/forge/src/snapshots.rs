@@ -65,8 +65,7 @@ pub(crate) fn write(
     for index in 0..=last {
         let at = |source| chain.block_error(index, source).to_string();
         let block = decoder.decode(chain.bytes(index)).map_err(at)?;
-        let body_bytes = u64::from(block.body.end - block.body.start);
-        let step = state.step(&block.header, body_bytes, Some(&block)).map_err(at)?;
+        let step = state.step(&block).map_err(at)?;
         let mut outcome = step.outcome;
         outcome.merge(check_header(&block.header, &step.surroundings(Some(&genesis))));
         outcome.result().map_err(|rule| {

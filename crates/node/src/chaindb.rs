@@ -132,12 +132,11 @@ impl ChainDb {
             };
             let block = store.settled(index)?.ok_or_else(damaged)?;
             let decoded = decoder.decode(&block.bytes).map_err(|_| damaged())?;
-            let body_bytes = u64::from(decoded.body.end - decoded.body.start);
             let step = if behind.is_some() {
                 // The set has the block's changes already; the rest of the ledger is made again.
-                ledger.step(&decoded.header, body_bytes, Some(&decoded))
+                ledger.step(&decoded)
             } else {
-                let (step, undo) = ledger.step_with_undo(&decoded.header, body_bytes, Some(&decoded));
+                let (step, undo) = ledger.step_with_undo(&decoded);
                 ledger.settle(SettledTip { slot: block.slot, hash: block.hash }, undo);
                 step
             };
@@ -323,7 +322,7 @@ impl ChainDb {
             self.state_of(&parent).ok_or(HeaderFault::NoParent)?.of_headers()
         };
         let body_bytes = header.body_size.unwrap_or(0);
-        let step = state.step(&header, body_bytes, None).map_err(HeaderFault::Unreadable)?;
+        let step = state.step_header(&header, body_bytes);
         if step.epoch.is_none() || step.leader == Leader::Unknown {
             return Err(HeaderFault::Unchecked);
         }

@@ -128,8 +128,10 @@ pub fn check_chain(
         let blocks: Vec<Read<'_>> = read.collect::<Result<_, _>>()?;
         let mut steps = Vec::with_capacity(blocks.len());
         for (index, block) in batch.zip(&blocks) {
-            let body = if block.transactions > 0 { Some(decoder.decode(chain.bytes(index))) } else { None };
-            let step = body.transpose().and_then(|body| state.step(&block.header, block.body_bytes, body.as_ref()));
+            let step = match block.transactions {
+                0 => Ok(state.step_header(&block.header, block.body_bytes)),
+                _ => decoder.decode(chain.bytes(index)).and_then(|block| state.step(&block)),
+            };
             steps.push(step.map_err(|source| chain.block_error(index, source))?);
         }
         certificates.verify(&blocks);
@@ -199,14 +201,13 @@ fn read<'a>(chain: &'a Chain, index: usize, decoder: &mut Decoder) -> Result<Rea
     chain.check_entry(index)?;
     let bytes = chain.bytes(index);
     let block = decoder.decode(bytes).map_err(|source| chain.block_error(index, source))?;
-    let body_bytes = u64::from(block.body.end - block.body.start);
     let mut outcome = Outcome::default();
     outcome.note(Rule::BodyHash, body_is_proven(bytes, &block.header));
     if let Some(size) = block.header.body_size {
-        outcome.note(Rule::BodySize, size == body_bytes);
+        outcome.note(Rule::BodySize, size == block.body_bytes());
     }
     let transactions = block.transactions.len() as u64;
-    Ok(Read { header: block.header, bytes: bytes.len() as u64, body_bytes, transactions, outcome })
+    Ok(Read { header: block.header, bytes: bytes.len() as u64, body_bytes: block.body_bytes(), transactions, outcome })
 }
 
 /// Holds each transaction of a block against the rules of the ledger, with its scripts or without; the block's own rules of

@@ -76,11 +76,6 @@ impl SigningKey {
         blake2b_256(&[&root.left, &root.right])
     }
 
-    /// Returns the number of times that it has evolved.
-    pub fn evolution(&self) -> u32 {
-        self.evolution
-    }
-
     /// Goes on to the next evolution; false, and nothing changed, where there is none.
     pub fn evolve(&mut self) -> bool {
         let next = self.evolution + 1;
@@ -198,7 +193,7 @@ mod tests {
         let mut key = SigningKey::from_seed(&[9; 32]);
         let root = key.verification_key();
         for evolution in 0..EVOLUTIONS {
-            assert_eq!((key.evolution(), key.verification_key()), (evolution, root));
+            assert_eq!((key.evolution, key.verification_key()), (evolution, root));
             let signature = key.sign(b"header");
             for other in 0..2 * EVOLUTIONS {
                 assert_eq!(verify(&root, other, b"header", &signature), other == evolution, "{evolution} as {other}");

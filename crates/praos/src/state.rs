@@ -85,13 +85,6 @@ pub struct Undo {
     changes: Changes,
 }
 
-impl Undo {
-    /// The state before the block, as far as headers go: see [`ChainState::of_headers`].
-    pub fn before(&self) -> &ChainState {
-        &self.before
-    }
-}
-
 /// The conditions for making the next block.
 #[derive(Clone)]
 pub struct Outlook {
@@ -133,7 +126,7 @@ impl ChainState {
     }
 
     /// As [`ChainState::with_accounts`] where unspent outputs are kept elsewhere: `funds` are all addresses of the genesis that have one, each with its
-    /// lovelace. Blocks go in by [`ChainState::step`] without transactions, and then by [`ChainState::apply_resolved`].
+    /// lovelace. Blocks go in by [`ChainState::step_header`], and then by [`ChainState::apply_resolved`].
     pub fn counting(genesis: &Arc<Genesis>, funds: impl Iterator<Item = (impl AsRef<[u8]>, u64)>) -> Self {
         Self::before_all(Some(Network::of_stake(genesis, Stake::counting(genesis, funds))))
     }
@@ -158,11 +151,28 @@ impl ChainState {
         network.stake.as_mut().map_or(Ok(()), |stake| stake.apply_resolved(block, resolved))
     }
 
-    /// Takes in the next block. `block` is its transactions; None where it has none. `body_bytes` is its body's length.
+    /// Takes in the next block.
     ///
     /// # Errors
     /// A transaction can't be read.
-    pub fn step(&mut self, header: &Header<'_>, body_bytes: u64, block: Option<&Block<'_, '_>>) -> Result<Step, DecodeError> {
+    pub fn step(&mut self, block: &Block<'_, '_>) -> Result<Step, DecodeError> {
+        let mut step = self.step_header(&block.header, block.body_bytes());
+        if block.header.issuer.is_none() {
+            return Ok(step);
+        }
+        let from_origin = self.from_origin;
+        match self.network.as_mut().filter(|_| from_origin) {
+            Some(network) => step.resolved = network.apply(block, &mut step.outcome)?,
+            None => {
+                step.outcome.note_unknown(Rule::InputsFound);
+                step.resolved = unresolved(block)?;
+            }
+        }
+        Ok(step)
+    }
+
+    /// Takes in the header of the next block, without its transactions. `body_bytes` is its body's length.
+    pub fn step_header(&mut self, header: &Header<'_>, body_bytes: u64) -> Step {
         let mut outcome = Outcome::default();
         self.later = Mutex::default();
         self.check_link(header, &mut outcome);
@@ -173,7 +183,7 @@ impl ChainState {
             if let Some(network) = &mut self.network {
                 network.stake = None;
             }
-            return Ok(step);
+            return step;
         };
         let issuer = blake2b_224(&[issuer]);
         self.check_counter(header, &issuer, &mut step.outcome);
@@ -183,11 +193,7 @@ impl ChainState {
             for rule in [Rule::HeaderLimit, Rule::BodyLimit] {
                 step.outcome.note_unknown(rule);
             }
-            if let Some(block) = block {
-                step.outcome.note_unknown(Rule::InputsFound);
-                step.resolved = unresolved(block)?;
-            }
-            return Ok(step);
+            return step;
         };
         let epoch = network.enter_epoch(header);
         network.check_limits(header, body_bytes, &mut step.outcome);
@@ -195,11 +201,8 @@ impl ChainState {
         step.pulses_rewards = network.note_block(header, &epoch, issuer, step.leader);
         network.evolve(header, &epoch);
         step.parameters = network.transactions().cloned();
-        if let Some(block) = block {
-            step.resolved = network.apply(block, &mut step.outcome)?;
-        }
         step.epoch = Some(epoch);
-        Ok(step)
+        step
     }
 
     /// The state without outputs and accounts, cheap to make: headers can be checked against it, for the epochs that its
@@ -243,15 +246,10 @@ impl ChainState {
     }
 
     /// As [`ChainState::step`], and what takes the block back. The state has changed even where there is an error.
-    pub fn step_with_undo(
-        &mut self,
-        header: &Header<'_>,
-        body_bytes: u64,
-        block: Option<&Block<'_, '_>>,
-    ) -> (Result<Step, DecodeError>, Undo) {
+    pub fn step_with_undo(&mut self, block: &Block<'_, '_>) -> (Result<Step, DecodeError>, Undo) {
         let before = self.of_headers();
         let begun = self.stake_mut().map(Stake::begin_changes).unwrap_or_default();
-        let step = self.step(header, body_bytes, block);
+        let step = self.step(block);
         let changes = self.stake_mut().map(|stake| stake.end_changes(begun)).unwrap_or_default();
         (step, Undo { before, changes })
     }

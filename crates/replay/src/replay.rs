@@ -226,7 +226,7 @@ impl Work<'_> {
         ids(&block, &mut self.ids);
         laps.end(Phase::Decode);
         let checks = !self.settings.reapply;
-        let ticked = self.ledger.as_mut().map(|ledger| ledger.tick(&block)).transpose().map_err(undecodable)?;
+        let ticked = self.ledger.as_mut().map(|ledger| ledger.tick(&block));
         if let (Some(ledger), Some((step, _))) = (&self.ledger, &ticked) {
             laps.end(Phase::Tick);
             if checks {
@@ -326,7 +326,7 @@ impl Ledger {
         for index in 0..first {
             let at = |source| chain.block_error(index, source);
             let block = decoder.decode(chain.bytes(index)).map_err(at)?;
-            let step = ledger.state.step(&block.header, body_bytes(&block), Some(&block)).map_err(at)?;
+            let step = ledger.state.step(&block).map_err(at)?;
             ledger.epoch = step.epoch.map(|epoch| epoch.number);
         }
         ledger.state.count_only();
@@ -334,12 +334,12 @@ impl Ledger {
     }
 
     /// Takes in the header of the next block. Gives too whether it is the first one of an epoch, with blocks of another epoch before it.
-    fn tick(&mut self, block: &Block<'_, '_>) -> Result<(Step, bool), DecodeError> {
-        let step = self.state.step(&block.header, body_bytes(block), None)?;
+    fn tick(&mut self, block: &Block<'_, '_>) -> (Step, bool) {
+        let step = self.state.step_header(&block.header, block.body_bytes());
         let epoch = step.epoch.as_ref().map(|epoch| epoch.number);
         let before = std::mem::replace(&mut self.epoch, epoch);
         let begins = before.is_some() && before != epoch;
-        Ok((step, begins))
+        (step, begins)
     }
 
     /// Returns whether transactions can be checked against rules: the genesis has what those need.
@@ -360,10 +360,6 @@ impl Ledger {
             donations: pots.donations,
         })
     }
-}
-
-fn body_bytes(block: &Block<'_, '_>) -> u64 {
-    u64::from(block.body.end - block.body.start)
 }
 
 fn line(block: &Block<'_, '_>, (first_of_epoch, reward_pulse): (Option<u64>, Option<u64>), looked: Looked, laps: Laps) -> record::Block {

@@ -160,8 +160,7 @@ impl Rewarded {
 
     fn take_in(&mut self, block: &[u8]) {
         let block = self.decoder.decode(block).expect("a block that was just made");
-        let body_bytes = u64::from(block.body.end - block.body.start);
-        self.state.step(&block.header, body_bytes, Some(&block)).expect("transactions that were just made");
+        self.state.step(&block).expect("transactions that were just made");
     }
 
     /// The stake that the epoch of a slot uses.

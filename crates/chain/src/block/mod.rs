@@ -97,6 +97,11 @@ impl Decoder {
 }
 
 impl Block<'_, '_> {
+    /// Length of its body in bytes.
+    pub fn body_bytes(&self) -> u64 {
+        u64::from(self.body.end - self.body.start)
+    }
+
     /// Returns the facts that the digest of `docs/targets.md` folds.
     pub fn facts(&self) -> BlockFacts {
         BlockFacts {

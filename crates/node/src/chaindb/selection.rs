@@ -144,12 +144,11 @@ impl ChainDb {
         let mut outcome = Outcome::default();
         let (step, undo, slot) = {
             let block = self.decoder.decode(bytes)?;
-            let body_bytes = u64::from(block.body.end - block.body.start);
             if new {
                 outcome.note(Rule::BodyHash, body_is_proven(bytes, &block.header));
-                outcome.note(Rule::BodySize, block.header.body_size == Some(body_bytes));
+                outcome.note(Rule::BodySize, block.header.body_size == Some(block.body_bytes()));
             }
-            let (step, undo) = self.ledger.step_with_undo(&block.header, body_bytes, Some(&block));
+            let (step, undo) = self.ledger.step_with_undo(&block);
             (step, undo, block.header.slot)
         };
         let step = match step {

@@ -43,8 +43,7 @@ fn state_of(bed: &Bed, genesis: &Arc<Genesis>, number: usize) -> (ChainState, us
     let mut withdrawals = 0;
     for bytes in run(fetch_chain(bed, number)) {
         let block = decoder.decode(&bytes).unwrap();
-        let body_bytes = u64::from(block.body.end - block.body.start);
-        let step = state.step(&block.header, body_bytes, Some(&block)).unwrap();
+        let step = state.step(&block).unwrap();
         step.outcome.result().unwrap();
         for (transaction, resolved) in block.transactions.iter().zip(&step.resolved) {
             assert_eq!(resolved.fits_accounts, Some(true), "slot {}", block.header.slot);

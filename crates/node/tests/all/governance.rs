@@ -111,8 +111,7 @@ fn actions_are_enacted_over_forks_and_ends_of_epochs() {
         let mut transactions = 0;
         for bytes in run(fetch_chain(&bed, node.number)) {
             let block = decoder.decode(&bytes).unwrap();
-            let body_bytes = u64::from(block.body.end - block.body.start);
-            let step = state.step(&block.header, body_bytes, Some(&block)).unwrap();
+            let step = state.step(&block).unwrap();
             step.outcome.result().unwrap();
             assert!(step.resolved.iter().all(|resolved| resolved.fits_accounts == Some(true)), "slot {}", block.header.slot);
             transactions += step.resolved.len();

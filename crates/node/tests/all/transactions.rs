@@ -147,7 +147,7 @@ fn transactions_of_a_local_client_land_in_blocks_of_another_node() {
     for bytes in &blocks {
         let block = decoder.decode(bytes).unwrap();
         assert_eq!(block.header.issuer, Some(&cold_key));
-        assert!(u64::from(block.body.end - block.body.start) <= MAX_BODY_BYTES);
+        assert!(block.body_bytes() <= MAX_BODY_BYTES);
         found.extend(block.transactions.iter().map(|transaction| blake2b_256(&[transaction.body.of(bytes)])));
     }
     found.sort_unstable();

@@ -26,8 +26,7 @@ fn first_of<const N: usize>(genesis: &Arc<Genesis>, wanted: [fn(&Block<'_, '_>, 
     let mut found = [const { None }; N];
     for index in 0..chain.len() {
         let block = decoder.decode(chain.bytes(index)).expect("a block");
-        let body_bytes = u64::from(block.body.end - block.body.start);
-        let step = state.step(&block.header, body_bytes, (!block.transactions.is_empty()).then_some(&block)).expect("a step");
+        let step = state.step(&block).expect("a step");
         for (found, wanted) in found.iter_mut().zip(&wanted).filter(|(found, _)| found.is_none()) {
             if let Some(place) = (0..block.transactions.len()).find(|place| wanted(&block, *place)) {
                 *found = Some(Found { bytes: chain.bytes(index).to_vec(), place, step: step.clone(), slot: block.header.slot });
@@ -148,7 +147,7 @@ fn a_real_output_is_spent_once() {
     assert!(!plain.step.outcome.broken.contains(Rule::InputsFound));
     let mut decoder = Decoder::new();
     let block = decoder.decode(&plain.bytes).unwrap();
-    let again = state.step(&block.header, u64::from(block.body.end - block.body.start), Some(&block)).unwrap();
+    let again = state.step(&block).unwrap();
     assert!(again.outcome.broken.contains(Rule::InputsFound));
     assert!(again.resolved[plain.place].inputs.iter().all(Option::is_none));
 }

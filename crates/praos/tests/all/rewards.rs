@@ -49,8 +49,7 @@ fn run(genesis: Genesis, mut change: impl FnMut(u64, &Block<'_, '_>, &mut Transa
             counts.withdrawals += block.withdrawals(transaction).unwrap().iter().filter(|(.., lovelace)| *lovelace > 0).count() as u64;
         }
         let block = Block { transactions: &transactions, ..block };
-        let length = u64::from(block.body.end - block.body.start);
-        let step = state.step(&block.header, length, Some(&block)).expect("a block that can be read");
+        let step = state.step(&block).expect("a block that can be read");
         let epoch = step.epoch.as_ref().unwrap().number;
         let outcome = check_proofs(&block.header, &step.surroundings(Some(&genesis)));
         let held = |rule| outcome.held.contains(rule);

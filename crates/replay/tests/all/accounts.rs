@@ -69,7 +69,7 @@ fn followed(chain: &Path, genesis: &Path, blocks: usize) -> (Value, u64) {
     let mut decoder = Decoder::new();
     for index in 0..blocks.min(chain.len()) {
         let block = decoder.decode(chain.bytes(index)).unwrap();
-        state.step(&block.header, u64::from(block.body.end - block.body.start), Some(&block)).unwrap();
+        state.step(&block).unwrap();
     }
     let stake = state.stake().unwrap();
     let accounts = stake.accounts().expect("accounts that are followed");
@@ -174,13 +174,12 @@ fn different_over_a_base(recipe: &Recipe) -> [usize; 3] {
     let (mut registered, mut epochs, mut rewards) = (HashSet::new(), HashSet::new(), HashSet::new());
     for index in 0..chain.len() {
         let block = decoder.decode(chain.bytes(index)).unwrap();
-        let body_bytes = u64::from(block.body.end - block.body.start);
-        let (_, undo) = states[1].step_with_undo(&block.header, body_bytes, Some(&block));
+        let (_, undo) = states[1].step_with_undo(&block);
         states[1].undo(undo);
         let found = [0, 1].map(|one| {
             let state = &mut states[one];
-            let next = state.of_next_header(block.header.era, block.header.slot).step(&block.header, body_bytes, None).unwrap();
-            let step = state.step(&block.header, body_bytes, Some(&block)).unwrap();
+            let next = state.of_next_header(block.header.era, block.header.slot).step_header(&block.header, block.body_bytes());
+            let step = state.step(&block).unwrap();
             assert_eq!(next.epoch.unwrap().distribution, step.epoch.as_ref().unwrap().distribution);
             let stake = state.stake().unwrap();
             let accounts = stake.accounts().expect("accounts that are followed");

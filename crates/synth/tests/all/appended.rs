@@ -1,8 +1,8 @@
 //! A forged chain block by block: written as a node does, killed at any moment; and taken back from the ledger.
 
 use std::fs;
-use std::ops::ControlFlow;
-use std::path::Path;
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use slotmark_chain::block::{Decoder, Era};
@@ -17,14 +17,33 @@ fn forged(folder: &Path, workload: Workload, blocks: u64) -> Chain {
     Chain::open(folder.join("forged")).unwrap()
 }
 
-fn append(appender: &mut ChainAppender, chain: &Chain, index: usize) {
-    tried(appender, chain, index).unwrap();
+fn genesis_of(folder: &Path) -> Arc<Genesis> {
+    Arc::new(Genesis::read(&folder.join("forged/genesis/shelley-genesis.json")).unwrap())
+}
+
+fn append(appender: &mut ChainAppender, chain: &Chain, blocks: Range<usize>) {
+    blocks.for_each(|index| tried(appender, chain, index).unwrap());
 }
 
 fn tried(appender: &mut ChainAppender, chain: &Chain, index: usize) -> Result<(), ChainError> {
     let entry = chain.entry(index);
     let (header_offset, header_size) = (entry.header_offset, entry.header_size);
     appender.append(&NewBlock { bytes: chain.bytes(index), header_offset, header_size, slot: entry.slot, hash: entry.hash })
+}
+
+/// A forged chain of 24 blocks, and the first ones of them in another folder, as an appender left them.
+fn appended(folder: &Path, blocks: usize) -> (Chain, PathBuf, ChainAppender) {
+    let (chain, grown) = (forged(folder, Workload::Empty, 24), folder.join("grown"));
+    let mut appender = ChainAppender::open(&grown, 30).unwrap();
+    append(&mut appender, &chain, 0..blocks);
+    (chain, grown, appender)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for file in fs::read_dir(from).unwrap().map(|file| file.unwrap()) {
+        fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
 }
 
 /// The files of a chain, but for the last primary index, which a node leaves short.
@@ -44,11 +63,8 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn a_chain_that_was_cut_anywhere_goes_on_as_if_it_had_not_been() {
     let folder = tempfile::tempdir().unwrap();
-    let chain = forged(folder.path(), Workload::Empty, 24);
-    let whole = folder.path().join("whole");
-    let mut appender = ChainAppender::open(&whole, 30).unwrap();
-    (0..chain.len()).for_each(|index| append(&mut appender, &chain, index));
-    assert_eq!(appender.len(), 24);
+    let (chain, whole, appender) = appended(folder.path(), 24);
+    assert_eq!((chain.len(), appender.len()), (24, 24));
     assert_eq!(files(&whole), files(&folder.path().join("forged")));
     assert_eq!(appender.block(11).unwrap(), chain.bytes(11));
     assert_eq!(appender.find(&chain.point(11)), Some(11));
@@ -61,11 +77,7 @@ fn a_chain_that_was_cut_anywhere_goes_on_as_if_it_had_not_been() {
         let length = fs::metadata(whole.join(&name)).unwrap().len();
         for cut in (0..=length).step_by(if kind == "chunk" { 97 } else { 7 }) {
             let torn = folder.path().join("torn");
-            fs::create_dir(&torn).unwrap();
-            for file in fs::read_dir(&whole).unwrap() {
-                let file = file.unwrap();
-                fs::copy(file.path(), torn.join(file.file_name())).unwrap();
-            }
+            copy(&whole, &torn);
             fs::OpenOptions::new().write(true).open(torn.join(&name)).unwrap().set_len(cut).unwrap();
             let mut appender = ChainAppender::open(&torn, 30).unwrap();
             let kept = appender.len();
@@ -73,7 +85,7 @@ fn a_chain_that_was_cut_anywhere_goes_on_as_if_it_had_not_been() {
             let opened = Chain::open(&torn).unwrap();
             assert_eq!(opened.len(), kept);
             (0..opened.chunk_count()).for_each(|chunk| opened.check_chunk(chunk).unwrap());
-            (kept..24).for_each(|index| append(&mut appender, &chain, index));
+            append(&mut appender, &chain, kept..24);
             assert_eq!(files(&torn), files(&whole), "{name} at {cut}");
             drop(opened);
             fs::remove_dir_all(&torn).unwrap();
@@ -84,11 +96,7 @@ fn a_chain_that_was_cut_anywhere_goes_on_as_if_it_had_not_been() {
 #[test]
 fn a_chain_whose_older_chunks_are_damaged_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let chain = forged(folder.path(), Workload::Empty, 24);
-    let whole = folder.path().join("whole");
-    let mut appender = ChainAppender::open(&whole, 30).unwrap();
-    (0..chain.len()).for_each(|index| append(&mut appender, &chain, index));
-    drop(appender);
+    let (chain, whole, _) = appended(folder.path(), 24);
     let chunk_of = |index: usize| chain.entry(index).slot / 30;
     let older = chunk_of(12);
     assert!(0 < older && older < chunk_of(23));
@@ -117,11 +125,7 @@ fn a_chain_whose_older_chunks_are_damaged_is_refused_and_left_alone() {
     ];
     for (number, (damage, chunk_slots, expected)) in cases.into_iter().enumerate() {
         let damaged = folder.path().join(format!("damaged-{number}"));
-        fs::create_dir(&damaged).unwrap();
-        for file in fs::read_dir(&whole).unwrap() {
-            let file = file.unwrap();
-            fs::copy(file.path(), damaged.join(file.file_name())).unwrap();
-        }
+        copy(&whole, &damaged);
         damage(&damaged);
         let before = files(&damaged);
         let Err(error) = ChainAppender::open(&damaged, chunk_slots) else { panic!("case {number} is opened") };
@@ -134,39 +138,33 @@ fn a_chain_whose_older_chunks_are_damaged_is_refused_and_left_alone() {
 #[test]
 fn indexes_that_were_left_without_their_chunk_are_made_anew() {
     let folder = tempfile::tempdir().unwrap();
-    let chain = forged(folder.path(), Workload::Empty, 24);
-    let killed = folder.path().join("killed");
-    let mut appender = ChainAppender::open(&killed, 30).unwrap();
-    (0..12).for_each(|index| append(&mut appender, &chain, index));
+    let (chain, killed, appender) = appended(folder.path(), 12);
     drop(appender);
     for kind in ["primary", "secondary"] {
         fs::write(killed.join(format!("{:05}.{kind}", chain.entry(11).slot / 30 + 1)), "left over").unwrap();
     }
     let mut appender = ChainAppender::open(&killed, 30).unwrap();
     assert_eq!(appender.len(), 12);
-    (12..chain.len()).for_each(|index| append(&mut appender, &chain, index));
+    append(&mut appender, &chain, 12..24);
     assert_eq!(files(&killed), files(&folder.path().join("forged")));
 }
 
 #[test]
 fn after_a_write_that_failed_a_chain_must_be_opened_anew() {
     let folder = tempfile::tempdir().unwrap();
-    let chain = forged(folder.path(), Workload::Empty, 24);
-    let grown = folder.path().join("grown");
-    let mut appender = ChainAppender::open(&grown, 30).unwrap();
-    (0..12).for_each(|index| append(&mut appender, &chain, index));
+    let (chain, grown, mut appender) = appended(folder.path(), 12);
     // Where the file of a later chunk is to be, there is a folder.
     let later = (12..chain.len()).find(|index| chain.entry(*index).slot / 30 > chain.entry(11).slot / 30).unwrap();
     let in_the_way = grown.join(format!("{:05}.chunk", chain.entry(11).slot / 30 + 1));
     fs::create_dir(&in_the_way).unwrap();
-    (12..later).for_each(|index| append(&mut appender, &chain, index));
+    append(&mut appender, &chain, 12..later);
     assert!(tried(&mut appender, &chain, later).is_err());
     fs::remove_dir(&in_the_way).unwrap();
     let again = tried(&mut appender, &chain, later).unwrap_err().to_string();
     assert!(again.contains("open the chain anew"), "{again}");
     let mut appender = ChainAppender::open(&grown, 30).unwrap();
     assert_eq!(appender.len(), later);
-    (later..chain.len()).for_each(|index| append(&mut appender, &chain, index));
+    append(&mut appender, &chain, later..24);
     assert_eq!(files(&grown), files(&folder.path().join("forged")));
 }
 
@@ -183,7 +181,7 @@ fn a_block_that_is_taken_back_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     // 60 blocks or so an epoch.
     let chain = forged(folder.path(), Workload::ValueOnly, 130);
-    let genesis = Arc::new(Genesis::read(&folder.path().join("forged/genesis/shelley-genesis.json")).unwrap());
+    let genesis = genesis_of(folder.path());
     let mut state = ChainState::new(Some(&genesis));
     let mut decoder = Decoder::new();
     let facts = |state: &ChainState, slot: u64| {
@@ -202,11 +200,10 @@ fn a_block_that_is_taken_back_leaves_nothing_behind() {
         let mut undone = Vec::new();
         for ahead in index..index + 3 {
             let block = decoder.decode(chain.bytes(ahead)).unwrap();
-            let body_bytes = u64::from(block.body.end - block.body.start);
             // Headers alone come to the same epoch, nonce and stake.
             let mut headers = state.of_next_header(Era::Conway, block.header.slot);
-            let foreseen = headers.step(&block.header, body_bytes, None).unwrap();
-            let (step, undo) = state.step_with_undo(&block.header, body_bytes, Some(&block));
+            let foreseen = headers.step_header(&block.header, block.body_bytes());
+            let (step, undo) = state.step_with_undo(&block);
             let step = step.unwrap();
             assert_eq!(step.outcome.result(), Ok(()));
             assert_eq!(foreseen.outcome.result(), Ok(()));
@@ -219,7 +216,7 @@ fn a_block_that_is_taken_back_leaves_nothing_behind() {
             assert!(facts(&state, far) == before, "block {index}");
         }
         let block = decoder.decode(chain.bytes(index)).unwrap();
-        state.step(&block.header, u64::from(block.body.end - block.body.start), Some(&block)).unwrap();
+        state.step(&block).unwrap();
     }
 }
 
@@ -227,20 +224,19 @@ fn a_block_that_is_taken_back_leaves_nothing_behind() {
 fn stake_goes_on_after_a_block_was_taken_back() {
     let folder = tempfile::tempdir().unwrap();
     let chain = forged(folder.path(), Workload::ValueOnly, 200);
-    let genesis = Arc::new(Genesis::read(&folder.path().join("forged/genesis/shelley-genesis.json")).unwrap());
+    let genesis = genesis_of(folder.path());
     let (mut straight, mut turned) = (ChainState::new(Some(&genesis)), ChainState::new(Some(&genesis)));
     let mut decoder = Decoder::new();
     let mut distributions = Vec::new();
     for index in 0..chain.len() {
         let block = decoder.decode(chain.bytes(index)).unwrap();
-        let body_bytes = u64::from(block.body.end - block.body.start);
         if index == 10 {
-            let (step, undo) = turned.step_with_undo(&block.header, body_bytes, Some(&block));
+            let (step, undo) = turned.step_with_undo(&block);
             step.unwrap();
             turned.undo(undo);
         }
         let [expected, found] = [&mut straight, &mut turned].map(|state| {
-            let step = state.step(&block.header, body_bytes, Some(&block)).unwrap();
+            let step = state.step(&block).unwrap();
             (step.leader, step.epoch.unwrap().distribution.clone().unwrap())
         });
         assert!(found == expected, "block {index}");

@@ -41,8 +41,7 @@ pub fn of_chain(bed: &Bed, number: usize, tip: Tip) -> (Hash32, usize) {
     for index in 0..=last {
         let bytes = chain.block(index).unwrap();
         let block = decoder.decode(&bytes).unwrap();
-        let body_bytes = u64::from(block.body.end - block.body.start);
-        state.step(&block.header, body_bytes, Some(&block)).unwrap().outcome.result().unwrap();
+        state.step(&block).unwrap().outcome.result().unwrap();
     }
     let mut outputs: Vec<_> =
         state.stake().unwrap().all_unspent().map(|(id, index, entry)| (Place::new(&id, index).unwrap(), entry)).collect();

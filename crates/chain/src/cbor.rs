@@ -268,6 +268,21 @@ impl<'a> Cursor<'a> {
         if self.definite(TAG, expected)? == tag { Ok(()) } else { Err(DecodeError { offset: at, expected }) }
     }
 
+    /// An array of two numbers.
+    pub(crate) fn pair(&mut self, expected: &'static str) -> Result<(u64, u64)> {
+        let pair = self.array_of(2, expected)?;
+        let numbers = (self.uint(expected)?, self.uint(expected)?);
+        pair.finish(self, expected)?;
+        Ok(numbers)
+    }
+
+    /// A rational number from 0 to 1, as numerator and denominator; `expected` is for one that is larger, too.
+    pub(crate) fn share(&mut self, expected: &'static str) -> Result<(u64, u64)> {
+        self.tag(30, expected)?;
+        let share = self.pair(expected)?;
+        if share.0 > share.1 || share.1 == 0 { self.error(expected) } else { Ok(share) }
+    }
+
     /// A byte string in one piece.
     #[inline(always)]
     pub(crate) fn bytes(&mut self, expected: &'static str) -> Result<Span> {

@@ -253,14 +253,7 @@ fn terms<'a>(cursor: &mut Cursor<'a>, mut next: impl FnMut(&mut Cursor<'a>) -> R
     next(cursor)?;
     let cost = cursor.uint("a cost in lovelace")?;
     next(cursor)?;
-    let expected = "a margin, as a rational number from 0 to 1";
-    cursor.tag(30, expected)?;
-    let pair = cursor.array_of(2, expected)?;
-    let margin = (cursor.uint(expected)?, cursor.uint(expected)?);
-    pair.finish(cursor, expected)?;
-    if margin.0 > margin.1 || margin.1 == 0 {
-        return cursor.error(expected);
-    }
+    let margin = cursor.share("a margin, as a rational number from 0 to 1")?;
     next(cursor)?;
     let (network, account) = reward_account(cursor)?;
     next(cursor)?;

@@ -211,7 +211,7 @@ fn action(cursor: &mut Cursor<'_>, bytes: &[u8], networks: &mut Vec<u8>) -> Resu
         }
         1 => {
             next(cursor)?;
-            GovernanceAction::HardFork { previous, version: pair(cursor, "a protocol version, as [major, minor]")? }
+            GovernanceAction::HardFork { previous, version: cursor.pair("a protocol version, as [major, minor]")? }
         }
         2 => {
             next(cursor)?;
@@ -239,12 +239,7 @@ fn action(cursor: &mut Cursor<'_>, bytes: &[u8], networks: &mut Vec<u8>) -> Resu
                 joining.push((credential(cursor)?, cursor.uint("an epoch")?));
             }
             next(cursor)?;
-            let expected = "a threshold, as a rational number from 0 to 1";
-            cursor.tag(30, expected)?;
-            let threshold = pair(cursor, expected)?;
-            if threshold.0 > threshold.1 || threshold.1 == 0 {
-                return cursor.error(expected);
-            }
+            let threshold = cursor.share("a threshold, as a rational number from 0 to 1")?;
             GovernanceAction::Committee { previous, leaving, joining, threshold }
         }
         5 => {
@@ -277,13 +272,6 @@ fn optional<'a, T>(
 
 fn script_hash(cursor: &mut Cursor<'_>) -> Result<Hash28, DecodeError> {
     cursor.bytes_of("the hash of a script").copied()
-}
-
-fn pair(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<(u64, u64), DecodeError> {
-    let pair = cursor.array_of(2, expected)?;
-    let numbers = (cursor.uint(expected)?, cursor.uint(expected)?);
-    pair.finish(cursor, expected)?;
-    Ok(numbers)
 }
 
 #[cfg(test)]

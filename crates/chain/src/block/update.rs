@@ -62,16 +62,7 @@ fn parameters(cursor: &mut Cursor<'_>) -> Result<ParameterUpdate> {
             2 => found.max_body_bytes = Some(cursor.uint("bytes of a body")?),
             4 => found.max_header_bytes = Some(cursor.uint("bytes of a header")?),
             12 => {
-                let expected = "the decentralisation parameter, as a rational number";
-                cursor.tag(30, expected)?;
-                let pair = cursor.array_of(2, expected)?;
-                let numerator = cursor.uint(expected)?;
-                let denominator = cursor.uint(expected)?;
-                pair.finish(cursor, expected)?;
-                if numerator > denominator || denominator == 0 {
-                    return cursor.error("a decentralisation parameter from 0 to 1");
-                }
-                found.decentralisation = Some((numerator, denominator));
+                found.decentralisation = Some(cursor.share("the decentralisation parameter, as a rational number from 0 to 1")?);
             }
             13 => {
                 let expected = "extra entropy, as [0] or [1, 32 bytes]";

@@ -14,7 +14,7 @@ import pytest
 from slotmark import _core, open_run
 from slotmark.benches.chainsync import targets
 from slotmark.benches.chainsync.bench import _proof
-from slotmark.benches.chainsync.invocation import invoke
+from slotmark.benches.chainsync.invocation import Job, invoke
 from slotmark.benches.chainsync.server import ReplayServer
 from slotmark.benches.chainsync.session import conduct
 from slotmark.benches.chainsync.setting import Setting
@@ -62,6 +62,44 @@ def test_what_a_launcher_starts_counts_as_the_target(
     ran = invoke(launcher, job, server.cpu_ns, server.check)
     assert ran.cpu_ns >= 300_000_000
     assert ran.peak_bytes >= 64_000_000
+
+
+# Uses 0.3 s of CPU time before it is ready; its first block is there 15 ms after its first request, its last one 65 ms after it.
+BUSY_BEFORE = """
+until = time.process_time() + 0.3
+while time.process_time() < until:
+    pass
+ready()
+time.sleep(0.1)
+began = time.monotonic_ns() - 70_000_000
+say("started", at_ns=began); say("first", at_ns=began + 15_000_000)
+say("progress", blocks=blocks - 1, at_ns=began + 60_000_000); say("done", blocks=blocks, bytes=1, at_ns=began + 65_000_000)
+sys.stdin.read()
+"""
+
+
+def test_what_was_before_the_start_signal_counts_neither_for_the_client_nor_for_the_server(tmp_path: Path) -> None:
+    before = program(tmp_path, "before", BUSY_BEFORE)
+    job = Job(
+        setting=RAW,
+        address=str(tmp_path / "none.socket"),
+        magic=2,
+        start="origin",
+        blocks=5,
+        progress_every=4,
+        cores=frozenset(),
+        timeout_s=60,
+    )
+    server_ns = iter([7_000_000_000, 7_000_250_000])
+    ran = invoke(before, job, lambda: next(server_ns), lambda: None)
+    assert ran.server_cpu_ns == 250_000
+    assert ran.cpu_ns < 200_000_000
+    assert ran.startup_ns > 300_000_000
+    assert (ran.elapsed_ns, ran.first.at_ns - ran.started.at_ns) == (65_000_000, 15_000_000)
+    assert [one.blocks for one in ran.progress] == [4]
+    for answers in ([None, 5], [5, None]):
+        unknown = iter(answers)
+        assert invoke(before, job, lambda them=unknown: next(them), lambda: None).server_cpu_ns is None
 
 
 def test_what_a_target_leaves_in_a_session_of_its_own_is_ended(

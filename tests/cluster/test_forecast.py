@@ -296,7 +296,13 @@ def test_a_factor_is_the_ratio_that_compare_has_of_all_blocks_together(tmp_path:
 
 def test_adoption_follows_the_blocks_of_the_profile_s_size(tmp_path: Path, small: Path) -> None:
     sides = pair_of(replays(tmp_path, "old", seed=1), replays(tmp_path, "new", seed=2, apply=1.5, small_apply=3.0))
-    for settings, planted, which in ([[], 1.5, "44.5 to 178 kB"], [["block_size=3kB"], 3.0, "1.5 to 6 kB"]):
+    # Blocks of 89 and of 3 kB: those from half to twice the profile's size count, both ends included.
+    for settings, planted, which in (
+        [[], 1.5, "44.5 to 178 kB"],
+        [["block_size=178kB"], 1.5, "89 to 356 kB"],
+        [["block_size=44.5kB"], 1.5, "22.2 to 89 kB"],
+        [["block_size=3kB"], 3.0, "1.5 to 6 kB"],
+    ):
         scaled = replayed(by_mode(sides), ("old", "new"), small, settings)
         (adopt,) = (one for one in scaled.factors if one.stage == "peer.adopt")
         assert adopt.factor == pytest.approx(planted, rel=0.03)
@@ -309,7 +315,7 @@ def test_replays_that_reapply_give_the_snapshot_and_not_adoption(tmp_path: Path,
         for n, (name, f) in enumerate((("old", 1.0), ("new", 1.5)))
     ]
     again = [
-        replays(tmp_path / "again", name, seed=n + 5, apply=f, mode="reapplication")
+        replays(tmp_path / "again", name, seed=n + 5, apply=f, tick=f**5, mode="reapplication")
         for n, (name, f) in enumerate((("old-re", 1.0), ("new-re", 2.0)))
     ]
     alone = replayed(by_mode(pair_of(*again)), ("old", "new"), small, [])

@@ -5,7 +5,7 @@ import subprocess
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -13,9 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slotmark.benches.cluster.predict import predict_change, predict_sweep, written_together
-from slotmark.benches.cluster.simulate import DERIVED, END_TO_END_ROWS, load_profile, predict, shipped_profiles
+from slotmark.benches.cluster.settings import moved_with
+from slotmark.benches.cluster.simulate import (
+    DERIVED,
+    END_TO_END_ROWS,
+    Tables,
+    _averaged,
+    load_profile,
+    predict,
+    shipped_profiles,
+)
+from slotmark.benches.cluster.simulate import Row as TableRow
 from slotmark.benches.cluster.sweep import Spacing, parse_sweep
 from slotmark.compare import Comparison, Row, Summary, Swept, alone, compare, show_run
+from slotmark.engine import Piece
 from slotmark.errors import RunError, SimulationError
 from slotmark.metrics import samples
 from slotmark.numbers import number
@@ -331,6 +342,131 @@ def test_all_simulations_of_a_sweep_are_one_run_with_a_row_each(tmp_path: Path) 
     assert check_run(together.path) == 1
     with pytest.raises(RunError, match="already there"):
         written_together(runs, tmp_path / "all")
+
+
+MADE_UP = {"Ledger ticking": 0.02, "0.95 adoption": 1.0, "0.96 adoption": 1.0, "Block size": 90_000.0}
+"""Rows of made-up simulations by the unchanged profile with seed 0; those published for value-only-10.5 are 0.02126 s, none, 0.99935 s and 88,962 B."""
+
+
+def made_up(pieces: Sequence[Piece[Tables]], merge: Callable[[Sequence[Tables]], Any], *_: object) -> Any:
+    """An engine that simulates nothing: seed N has N % more of each row, a ledger tick of 30 ms 10 % more yet."""
+
+    def of(profile: str, seed: int) -> Tables:
+        ticks = tomllib.loads(profile)["forging"]["ledger_tick"]["mean"] == "30ms"
+        times = (1 + seed / 100) * (1.1 if ticks else 1)
+        rows = tuple(
+            TableRow(name, value * times, 0.1, None if name == "0.95 adoption" else PUBLISHED[name])
+            for name, value in MADE_UP.items()
+        )
+        return Tables(blocks=100 * seed + ticks, rejected=20, orphaned=3, rows=rows)
+
+    return merge([of(*piece.inputs) for piece in pieces])
+
+
+PUBLISHED = tomllib.loads(load_profile("value-only-10.5"))["published"]["rows"]
+
+
+def test_each_seed_has_its_row_and_the_model_s_error_is_that_of_their_mean(tmp_path: Path) -> None:
+    seeds = [2, 4, 9]
+    base, changed_ = predict_change(
+        "value-only-10.5", ["ledger_tick=30ms"], seeds, tmp_path / "runs", quietly, engine=cast("Any", made_up)
+    )
+    for run, ticks in ((base, 0), (changed_, 1)):
+        table = run.table("seeds").to_pydict()
+        assert table.pop("seed") == seeds
+        assert table.pop("blocks") == [200 + ticks, 400 + ticks, 900 + ticks]
+        assert set(table) == {*MADE_UP}
+        for name, value in MADE_UP.items():
+            assert table[name] == pytest.approx([value * (1.1 if ticks else 1) * share for share in (1.02, 1.04, 1.09)])
+        assert run.manifest.parameters["blocks"] == 1_500 + 3 * ticks
+    # The mean seed has 5 % more than the first numbers.
+    assert base.manifest.parameters["model error"] == {
+        "of": "value-only-10.5",
+        "rows": {
+            "Ledger ticking": pytest.approx(0.021 / 0.02126 - 1, abs=1e-5),
+            "0.96 adoption": pytest.approx(1.05 / 0.99935 - 1, abs=1e-5),
+            "Block size": pytest.approx(94_500 / 88_962 - 1, abs=1e-5),
+            "0.95 adoption": pytest.approx(1.05 / 0.99935 - 1, abs=1e-5),
+        },
+        "equal_to": {"0.95 adoption": "0.96 adoption"},
+    }
+    assert "model error" not in changed_.manifest.parameters
+    together = written_together([base, changed_], tmp_path / "all").manifest.parameters
+    assert (together["variants"], together["simulations"], together["blocks"]) == (2, 6, 3_003)
+    assert together["model error"] == base.manifest.parameters["model error"]
+
+
+USUAL_LOAD = {
+    "workload.tx_size": "500B",
+    "workload.block_size": "90000B",
+    "workload.tps": 12.0,
+    "workload.refill_tps": 40.0,
+    "workload.tx_count": 768_000,
+    "genesis.max_block_body_size": "90112B",
+}
+"""A full block has 180 transactions."""
+
+
+@pytest.mark.parametrize(
+    ("now", "settings", "moved"),
+    [
+        (
+            {"workload.block_size": "45000B"},
+            ["block_size=45000B"],
+            [
+                "workload.tps=6.0",
+                "workload.refill_tps=20.0",
+                "workload.tx_count=384000",
+                "genesis.max_block_body_size=45056B",
+            ],
+        ),
+        # Twice as many transactions of half the size: a body has as many bytes as before.
+        (
+            {"workload.tx_size": "250B"},
+            ["tx_size=250B"],
+            ["workload.tps=24.0", "workload.refill_tps=80.0", "workload.tx_count=1536000"],
+        ),
+        # 257 of them are 89,950 bytes.
+        (
+            {"workload.tx_size": "350B"},
+            ["tx_size=350B"],
+            [
+                "workload.tps=17.1333",
+                "workload.refill_tps=57.1111",
+                "workload.tx_count=1096533",
+                "genesis.max_block_body_size=90062B",
+            ],
+        ),
+        (
+            {"workload.block_size": "45000B"},
+            ["block_size=45000B", "tps=12"],
+            ["workload.refill_tps=20.0", "workload.tx_count=384000", "genesis.max_block_body_size=45056B"],
+        ),
+        # Half the load for as long.
+        ({"workload.tps": 6.0}, ["load=3kB/s"], ["workload.tx_count=384000"]),
+        ({"workload.tps": 6.0}, ["tps=6"], []),
+    ],
+    ids=["smaller blocks", "smaller transactions", "a rest", "a rate that is set", "a load", "a rate alone"],
+)
+def test_what_fills_a_block_moves_with_its_size(now: dict[str, Any], settings: list[str], moved: list[str]) -> None:
+    assert moved_with(USUAL_LOAD, {**USUAL_LOAD, **now}, settings) == tuple(moved)
+
+
+def test_tables_of_several_seeds_are_sums_of_counts_and_means_of_rows() -> None:
+    def one(number: int, value: float | None) -> Tables:
+        return Tables(
+            blocks=number,
+            rejected=10 * number,
+            orphaned=100 * number,
+            rows=(TableRow("0.96 adoption", value, 9.0, 0.5),),
+        )
+
+    found = _averaged([one(1, 1.0), one(2, None), one(4, 3.0)])
+    assert (found.blocks, found.rejected, found.orphaned) == (7, 70, 700)
+    # Means of 1 and 3, whose standard deviation is the root of 2.
+    (row_,) = found.rows
+    assert (row_.predicted, row_.standard_error, row_.published) == (2.0, pytest.approx(1.0), 0.5)
+    assert row_.relative_error == 3.0
 
 
 @pytest.mark.parametrize("variants", [3, MANY_PARTS + 1])

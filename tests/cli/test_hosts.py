@@ -1,4 +1,4 @@
-"""How `slotmark hosts check` ends, by what was found: a cluster is thought up. `tests/engine/test_ray.py` has a real one."""
+"""Ends of `slotmark hosts check`, by what was found in a cluster that is thought up. `tests/engine/test_ray.py` has a real one."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a report says of the steps of a difference: figures that a test has thought up, each in its own column and with its own sign."""
+"""Steps of a difference in reports: figures that a test has thought up, each in its own column and with its own sign."""
 
 from typing import Any, cast
 

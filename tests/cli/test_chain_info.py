@@ -235,3 +235,19 @@ def test_each_count_of_a_check_stands_in_its_own_column() -> None:
         ["14", "ef", "body-size", "it must fit"],
     ):
         assert line in printed, line
+
+
+def test_what_is_said_of_a_chain_that_was_forged_is_what_it_holds(tmp_path: Path) -> None:
+    made = slotmark("chain", "synth", "--workload", "value-only", "--blocks", "7", "-o", tmp_path / "chain")
+    assert made.returncode == 0, made.stderr
+    blocks = blocks_of(tmp_path / "chain")
+    assert (len(blocks), len({block.transactions for block in blocks})) == (7, 1), "every block is full"
+    transactions, megabytes = sum(block.transactions for block in blocks), sum(block.size for block in blocks) / 1e6
+    assert made.stderr.splitlines()[-1] == (
+        f"{tmp_path / 'chain'}: 7 blocks, {transactions:,} transactions, {megabytes:.1f} MB, tip {blocks[-1].point}"
+    )
+    # Two inputs, two outputs and a fee of one ada each.
+    for block in blocks:
+        assert (block.inputs, block.outputs, block.fees) == tuple(
+            share * block.transactions for share in (2, 2, 1_000_000)
+        )

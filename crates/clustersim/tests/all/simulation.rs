@@ -266,6 +266,180 @@ fn a_cut_link_delays_and_a_slow_host_is_late() {
     }
 }
 
+/// The settings that make a stage a constant.
+fn constant(stage: &str, ms: u64) -> String {
+    format!(r#"{stage}={{mean="{ms}ms", sigma=0.0}}"#)
+}
+
+/// Three hosts in a line, links of 50 ms one way and 8 Mbit/s, full blocks of 10 kB, stages of one length each: moments are worked out by hand.
+fn of_constants(more: &[&str]) -> Profile {
+    let stages = [
+        ("forging.started", 1),
+        ("forging.block_context", 2),
+        ("forging.ledger_state", 3),
+        ("forging.ledger_view", 4),
+        ("forging.leadership", 5),
+        ("forging.ledger_tick", 6),
+        ("forging.mempool_snapshot", 7),
+        ("forging.forge", 8),
+        ("forging.forged_to_announced", 9),
+        ("forging.self_adopt", 70),
+        ("peer.header_notice", 10),
+        ("peer.notice_to_fetch", 11),
+        ("peer.serve", 12),
+        ("peer.receive", 13),
+        ("peer.fetched_to_announced", 14),
+        ("peer.adopt", 60),
+    ];
+    let stages: Vec<String> = stages.iter().map(|(stage, ms)| constant(stage, *ms)).chain(round_trips("100ms")).collect();
+    let others = [
+        r#"network.topology={kind="line"}"#,
+        "hosts=3",
+        "pools=1",
+        "run.slots=400",
+        "network.bandwidth=8Mbit/s",
+        "network.jitter=0ms",
+        "tcp.initial_window=100",
+        "tcp.round_pause=0ms",
+        "peer.receive_per_kb=0.5ms",
+        "peer.decision_interval=0ms",
+        "peer.host_spread=0.0",
+        "forging.epoch_boundary=0ms",
+        "forging.missed_slots=0.0",
+        "workload.tx_size=100B",
+        "workload.block_size=10000B",
+        "genesis.max_block_body_size=10000B",
+        "workload.tps=10000.0",
+        "workload.refill_tps=10000.0",
+        "published.first_epoch=0",
+        "published.min_fullness=0.0",
+    ];
+    value_only(&with(&[&stages.iter().map(String::as_str).collect::<Vec<_>>(), &others, more]))
+}
+
+#[test]
+fn the_moments_of_a_block_are_the_sums_of_its_stages() {
+    let profile = of_constants(&[]);
+    let truth = truth_of(&profile, 1);
+    // Announced, noticed, requested, fetched, sent on, adopted: a body takes 10 ms to leave, 50 ms to arrive and 13 + 10 * 0.5 ms to be
+    // complete. The forger notices its own block as its follower announces it.
+    let by_host = [
+        [45, 270 + 50 + 10, NEVER, NEVER, 116 + 50 + 12, 36 + 70],
+        [256 + 14, 45 + 50 + 10, 105 + 11, 178 + 10 + 50 + 18, 341 + 50 + 12, 256 + 60],
+        [481 + 14, 270 + 50 + 10, 330 + 11, 403 + 10 + 50 + 18, NEVER, 481 + 60],
+    ];
+    let blocks: Vec<_> = truth.blocks.iter().skip(1).filter(|block| block.slot < 399).collect();
+    assert!(blocks.len() > 10, "{}", blocks.len());
+    for block in &blocks {
+        let starts_ns = block.slot * 1_000_000_000;
+        let near = |moment: u64, ms: u64| if ms == NEVER { moment == NEVER } else { moment.abs_diff(starts_ns + ms * 1_000_000) < 100 };
+        let times = &truth.forging[block.index as usize];
+        let made = [
+            times.started_ns,
+            times.block_context_ns,
+            times.ledger_state_ns,
+            times.ledger_view_ns,
+            times.leadership_ns,
+            times.ledger_tick_ns,
+            times.mempool_snapshot_ns,
+            block.forged_ns,
+        ];
+        assert_eq!(block.size_bytes, 10_000);
+        assert!(made.iter().zip([1, 3, 6, 10, 15, 21, 28, 36]).all(|(moment, ms)| near(*moment, ms)), "{made:?}");
+        for (host, expected) in by_host.iter().enumerate() {
+            let seen = truth.observation(host, block.index);
+            let moments = [seen.announced_ns, seen.noticed_ns, seen.requested_ns, seen.fetched_ns, seen.sending_ns, seen.adopted_ns];
+            assert!(moments.iter().zip(expected).all(|(moment, ms)| near(*moment, *ms)), "slot {}, host {host}: {seen:?}", block.slot);
+        }
+    }
+    let rows = propagation(&profile, &truth).rows;
+    for (metric, ms) in [
+        ("Started forge loop iteration", 1.0),
+        ("Leadership check duration", 5.0),
+        ("Ledger ticking", 6.0),
+        ("Mempool snapshotting", 7.0),
+        ("Leadership to forged", 8.0),
+        ("Forged to announced", 9.0),
+        ("Forged to sending", 142.0),
+        ("Forged to self-adopted", 70.0),
+        ("Slot start to announced", 45.0),
+        ("First peer notice", 105.0),
+        ("First peer fetch", 256.0),
+        ("Notice to fetch request", 11.0),
+        ("Fetch duration", 140.0),
+        ("Fetched to announced", 14.0),
+        ("Fetched to sending", 147.0),
+        ("Fetched to adopted", 60.0),
+        ("0.50 adoption", 316.0),
+        ("0.80 adoption", 541.0),
+        ("1.00 adoption", 541.0),
+    ] {
+        let found = rows.iter().find(|row| row.metric == metric).unwrap().predicted;
+        assert!((found * 1e3 - ms).abs() < 1e-3, "{metric}: {found} s, {ms} ms by hand");
+    }
+}
+
+/// The first block of an epoch but the chain's first is 200 ms later at its forger, and again at each host that adopts it; others are as usual.
+#[test]
+fn an_epoch_s_first_block_waits_for_its_boundary() {
+    let truth = truth_of(&of_constants(&["forging.epoch_boundary=200ms", "genesis.epoch_slots=5"]), 1);
+    let mut firsts = 0;
+    for block in truth.blocks.iter().skip(1).filter(|block| block.slot < 398) {
+        let first = block.parent != 0 && truth.blocks[block.parent as usize].slot / 5 < block.slot / 5;
+        firsts += usize::from(first);
+        let adopted = |host: usize| (truth.observation(host, block.index).adopted_ns - block.slot * 1_000_000_000 + 50) / 1_000_000;
+        let ticked = (truth.forging[block.index as usize].ledger_tick_ns - block.slot * 1_000_000_000 + 50) / 1_000_000;
+        let found = [ticked, adopted(0), adopted(1), adopted(2)];
+        assert_eq!(found, if first { [221, 306, 716, 941] } else { [21, 106, 316, 541] }, "slot {}", block.slot);
+    }
+    assert!(firsts >= 4 && truth.blocks[1].slot >= 5, "{firsts}");
+}
+
+/// Two pools that lead often and far from each other: forks, blocks of many sizes, and epochs and sizes that the analysis leaves out.
+#[test]
+fn blocks_are_counted_as_analysed_left_out_and_orphaned() {
+    let settings = [
+        "hosts=3",
+        "pools=2",
+        "run.slots=900",
+        "genesis.epoch_slots=200",
+        "genesis.active_slot_coefficient=0.4",
+        "published.first_epoch=1",
+        "published.min_fullness=0.1",
+        "published.max_fullness=0.25",
+    ];
+    let profile = value_only(&settings);
+    let (truth, full) = (truth_of(&profile, 4), 90_112.0);
+    let chain: Vec<_> = truth.chain().into_iter().map(|index| &truth.blocks[index as usize]).collect();
+    let forged = truth.blocks.len() - 1;
+    let got_by_all = |index: u32, forger: u32| {
+        (0..3).filter(|host| *host != forger).all(|host| truth.observation(host as usize, index).adopted_by == AdoptedBy::Extension)
+    };
+    let (last, others) = chain.split_last().unwrap();
+    let later: Vec<_> = others.iter().filter(|block| block.slot >= 200 && got_by_all(block.index, block.forger)).collect();
+    let analysed: Vec<_> = later.iter().filter(|block| (0.1 * full..0.25 * full).contains(&(block.size_bytes as f64))).collect();
+    let found = propagation(&profile, &truth);
+    assert_eq!(found.blocks as usize, analysed.len());
+    assert_eq!(found.rejected as usize, others.len() - analysed.len());
+    assert_eq!(found.orphaned as usize, forged - chain.len());
+    let smallest = later.iter().filter(|block| block.size_bytes as f64 <= 0.1 * full).count();
+    let largest = later.iter().filter(|block| block.size_bytes as f64 >= 0.25 * full).count();
+    let left_out = [smallest, largest, others.iter().filter(|block| block.slot < 200).count(), found.orphaned as usize, analysed.len()];
+    assert!(left_out.iter().all(|count| *count >= 5) && last.slot > 850, "{left_out:?}");
+    let rivals = |height: u64| truth.blocks.iter().skip(1).filter(|block| block.height == height).count() - 1;
+    let mean = |total: f64| total / analysed.len() as f64;
+    for (metric, expected) in [
+        ("Blocks per host", forged as f64 / 3.0),
+        ("Filtered to chained block ratio", analysed.len() as f64 / chain.len() as f64),
+        ("Chained to forged block ratio", chain.len() as f64 / forged as f64),
+        ("Height & slot battles", mean(analysed.iter().map(|block| rivals(block.height) as f64).sum())),
+        ("Block size", mean(analysed.iter().map(|block| block.size_bytes as f64).sum())),
+    ] {
+        let row = found.rows.iter().find(|row| row.metric == metric).unwrap();
+        assert!((row.predicted - expected).abs() < 1e-9 * expected.max(1.0), "{metric}: {} and {expected}", row.predicted);
+    }
+}
+
 #[test]
 fn the_share_of_slots_that_a_pool_leads_is_that_of_praos() {
     let profile = value_only(&["hosts=4", "pools=3", "stake=[1.0, 2.0, 5.0]", "run.slots=60000", "forging.missed_slots=0.0"]);

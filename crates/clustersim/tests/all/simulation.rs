@@ -395,6 +395,21 @@ fn an_epoch_s_first_block_waits_for_its_boundary() {
     assert!(firsts >= 4 && truth.blocks[1].slot >= 5, "{firsts}");
 }
 
+/// Both blocks of a slot are everywhere within 0.6 s, so that the next slot's block follows the one with the lesser VRF output.
+#[test]
+fn of_two_blocks_of_a_slot_the_lesser_vrf_wins() {
+    let truth = truth_of(&of_constants(&["pools=2", "genesis.active_slot_coefficient=0.6"]), 1);
+    let mut battles = 0;
+    for next in truth.blocks.iter().skip(1).filter(|block| block.parent != 0) {
+        let parent = &truth.blocks[next.parent as usize];
+        for rival in truth.blocks.iter().filter(|rival| rival.slot == parent.slot && rival.index != parent.index && rival.index != 0) {
+            assert!(parent.vrf < rival.vrf, "slot {}", parent.slot);
+            battles += 1;
+        }
+    }
+    assert!(battles > 10, "{battles}");
+}
+
 /// Two pools that lead often and far from each other: forks, blocks of many sizes, and epochs and sizes that the analysis leaves out.
 #[test]
 fn blocks_are_counted_as_analysed_left_out_and_orphaned() {

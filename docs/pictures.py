@@ -16,7 +16,7 @@ import vl_convert
 from markdown_it import MarkdownIt
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from slotmark.compare.prior import MOST_DEGREES
+from slotmark.compare.run_to_run.prior import MOST_DEGREES
 from slotmark.statistics.planning import detectable_change, detectable_log
 from slotmark.statistics.rank_tests import error_share
 

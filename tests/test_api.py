@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import slotmark
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.compare import compare
 from tests.made_up_runs import write_run
 

@@ -108,7 +108,7 @@ def test_what_every_bench_needs_of_a_run_knows_nothing_of_steps() -> None:
     assert not {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} & types
 
 
-RESULTS = ("slotmark.compare.result", "slotmark.compare.attribution", "slotmark.compare.spread_table")
+RESULTS = ("slotmark.compare.result", "slotmark.compare.run_to_run.spread_table")
 """The modules of `compare` besides its `results` that a report, or another result, may import."""
 
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.run import Run, RunWriter, open_run
 
 PROFILE = "value-only-10.5"

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from tests.made_up_runs import bare_manifest
 
-from slotmark.benches.cluster.predict import BENCH, written_together
+from slotmark.benches.cluster.simulating.predict import BENCH, written_together
 from slotmark.metrics import catalogue
 from slotmark.run import Run, RunWriter, Target, machine_facts
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from slotmark.compare.spread_table import MetricSpread, SpreadTable, spread_table_text
+from slotmark.compare.run_to_run.spread_table import MetricSpread, SpreadTable, spread_table_text
 from slotmark.metrics import Metric, catalogue
 from slotmark.statistics.planning import deviation_range
 

@@ -81,7 +81,7 @@ def slotmark_commit() -> str:
 
 
 def _git(*arguments: str) -> str:
-    """What git prints of the checkout. It writes nothing there: two commands may ask at once, and one that is killed leaves no lock."""
+    """Returns what git prints of the checkout. It writes nothing there: two commands may ask at once, and one that is killed leaves no lock."""
     return subprocess.run(
         ["git", "--no-optional-locks", *arguments],
         cwd=Path(__file__).resolve().parent,

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from slotmark import open_run
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.errors import RunError
 from slotmark.report.renderers.columns import BREAK
 from slotmark.run.integrity import digest_of

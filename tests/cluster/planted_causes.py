@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.compare.results.explanation import Explanation
 from slotmark.run import Run
 

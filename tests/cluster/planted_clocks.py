@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from slotmark.benches.cluster.clocks import Clocks, look_at_clocks
-from slotmark.benches.cluster.direct import simulate_direct
+from slotmark.benches.cluster.ingesting.clocks import Clocks, look_at_clocks
 from slotmark.benches.cluster.requests import CLOCK_LIMIT_MS
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.run import Run
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from slotmark.benches.cluster.bed import check_bed, create_bed, read_bed, stamp_bed
 from slotmark.benches.cluster.metadata import UNKNOWN, read_genesis, read_metadata, regions_of_topology
-from slotmark.benches.cluster.simulate import load_profile, simulate
+from slotmark.benches.cluster.simulating.simulate import load_profile, simulate
 from slotmark.errors import BedError, SimulationError
 from tests.conftest import bytes_of, quietly, slotmark
 

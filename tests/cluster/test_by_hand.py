@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from slotmark.benches.cluster.finishing import MeasuredHere
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.live.sampling import USAGE_SCHEMA
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.metrics import Analysis, Filter, catalogue, parse_filters

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from slotmark.benches.cluster.connections import Connection, peers
-from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.finishing import MeasuredHere
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingesting.connections import Connection, peers
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
-from slotmark.benches.cluster.simulate import load_profile, simulate
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile, simulate
 from slotmark.cli import app
 from slotmark.compare import compare
-from slotmark.compare.policy import Policy
+from slotmark.compare.deciding.policy import Policy
 from slotmark.metrics import Analysis
 from slotmark.run import Run, open_run
 from slotmark.run.machine import machine_facts

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from slotmark.benches.cluster.finishing import MeasuredHere
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.compare.mixed import _of_side, both_sides
 from slotmark.compare.result import Side

@@ -15,12 +15,12 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.ingest import ingest
-from slotmark.benches.cluster.log_places import description
+from slotmark.benches.cluster.ingesting.ingest import ingest
+from slotmark.benches.cluster.ingesting.log_places import description
 from slotmark.benches.cluster.requests import IngestRequest, SimulationRequest
-from slotmark.benches.cluster.simulate import load_profile, simulate
-from slotmark.compare.sides import refuse_unlike_runs
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile, simulate
+from slotmark.compare.matching.sides import refuse_unlike_runs
 from slotmark.errors import ArgumentError, ComparisonError, RunError, SimulationError
 from slotmark.metrics import Analysis
 from slotmark.run import Run, RunWriter

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slotmark.benches.cluster.finishing import MeasuredHere
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.errors import LogError
 from slotmark.metrics import Analysis

@@ -9,16 +9,16 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.cli import app
 from slotmark.compare import compare
-from slotmark.compare.attribution import Attribution, Explained
-from slotmark.compare.explain import explain
+from slotmark.compare.attribution.explain import explain
+from slotmark.compare.attribution.worst_samples import worst_samples
+from slotmark.compare.results.attribution import Attribution, Explained
 from slotmark.compare.results.explanation import Explanation
-from slotmark.compare.worst_samples import worst_samples
 from slotmark.errors import RoomError
 from slotmark.metrics import Analysis
 from slotmark.metrics.catalogue import Catalogue

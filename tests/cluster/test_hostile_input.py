@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.errors import LogError
 from tests.cluster.made_up_logs import line, ts

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.compare import alone, compare
 from slotmark.metrics import Analysis
 from slotmark.run import Run

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from slotmark import open_run
-from slotmark.benches.cluster.ingest import ingest, merged, shard_done
-from slotmark.benches.cluster.ingested import Ingested
+from slotmark.benches.cluster.ingesting.ingest import ingest, merged, shard_done
+from slotmark.benches.cluster.ingesting.ingested import Ingested
 from slotmark.benches.cluster.requests import IngestRequest, Logs
 from slotmark.errors import LogError, RunError
 from slotmark.run import Run

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from slotmark import open_run
-from slotmark.benches.cluster.tracing import COUNTED, KNOWN
+from slotmark.benches.cluster.ingesting.tracing import COUNTED, KNOWN
 from slotmark.compare import show_run
 from slotmark.errors import LogError, RunError
 from slotmark.report import run_document

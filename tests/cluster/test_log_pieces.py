@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slotmark.benches.cluster.ingest import ingest, merged, shard_done
-from slotmark.benches.cluster.log_pieces import accounts, merged_accounts, pieces_of, survey, surveyed
-from slotmark.benches.cluster.log_places import look, look_at_host
-from slotmark.benches.cluster.logs import host_logs
+from slotmark.benches.cluster.ingesting.ingest import ingest, merged, shard_done
+from slotmark.benches.cluster.ingesting.log_pieces import accounts, merged_accounts, pieces_of, survey, surveyed
+from slotmark.benches.cluster.ingesting.log_places import look, look_at_host
+from slotmark.benches.cluster.ingesting.logs import host_logs
 from slotmark.benches.cluster.requests import IngestRequest, Logs
 from slotmark.engine import local
 from slotmark.engine.kept import Kept, kept

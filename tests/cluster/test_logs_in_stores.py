@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slotmark.benches.cluster.ingest import ingest, merged, shard_done
+from slotmark.benches.cluster.ingesting.ingest import ingest, merged, shard_done
 from slotmark.benches.cluster.requests import IngestRequest, Logs
 from slotmark.errors import LogError, PieceError
 from slotmark.places import Url

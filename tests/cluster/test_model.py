@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from slotmark import _core
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.model import PREDICTED, SIMULATED, Reach, differing, reach, refuse_outside
-from slotmark.benches.cluster.predict import predict_change
-from slotmark.benches.cluster.simulate import load_profile, parameters
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.model import PREDICTED, SIMULATED, Reach, differing, reach, refuse_outside
+from slotmark.benches.cluster.simulating.predict import predict_change
+from slotmark.benches.cluster.simulating.simulate import load_profile, parameters
 from slotmark.errors import SimulationError
 from tests.conftest import quietly, slotmark
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.compare import Comparison, compare
-from slotmark.compare.policy import Policy
+from slotmark.compare.deciding.policy import Policy
 from slotmark.run import Run
 from slotmark.verdict import Conditional
 from tests.cluster.made_up_logs import Cluster

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmark.benches.cluster.predict import predict_change, predict_sweep, written_together
-from slotmark.benches.cluster.settings import moved_with
-from slotmark.benches.cluster.simulate import (
+from slotmark.benches.cluster.simulating.predict import predict_change, predict_sweep, written_together
+from slotmark.benches.cluster.simulating.settings import moved_with
+from slotmark.benches.cluster.simulating.simulate import (
     DERIVED,
     END_TO_END_ROWS,
     Tables,
@@ -23,8 +23,8 @@ from slotmark.benches.cluster.simulate import (
     predict,
     shipped_profiles,
 )
-from slotmark.benches.cluster.simulate import Row as TableRow
-from slotmark.benches.cluster.sweep import Spacing, parse_sweep
+from slotmark.benches.cluster.simulating.simulate import Row as TableRow
+from slotmark.benches.cluster.simulating.sweep import Spacing, parse_sweep
 from slotmark.compare import Comparison, Row, Summary, Swept, alone, compare, show_run
 from slotmark.engine import Piece
 from slotmark.errors import RunError, SimulationError

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.requests import SimulationRequest
-from slotmark.benches.cluster.simulate import load_profile
-from slotmark.benches.cluster.simulations import merged, shard_done, simulate_seeds, simulated
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
+from slotmark.benches.cluster.simulating.simulations import merged, shard_done, simulate_seeds, simulated
 from slotmark.engine import local
 from slotmark.errors import RunError
 from slotmark.places import Url

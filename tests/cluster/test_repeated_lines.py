@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.metrics import Analysis
 from slotmark.run import Run

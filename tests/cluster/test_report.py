@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.compare import Comparison, compare
 from slotmark.errors import ComparisonError

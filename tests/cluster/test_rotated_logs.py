@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.benches.cluster import log_places
-from slotmark.benches.cluster.ingest import ingest
-from slotmark.benches.cluster.logs import HostLogs, host_logs
+from slotmark.benches.cluster.ingesting import log_places
+from slotmark.benches.cluster.ingesting.ingest import ingest
+from slotmark.benches.cluster.ingesting.logs import HostLogs, host_logs
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.errors import LogError
 from slotmark.run import Run

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from slotmark import open_run
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.metrics import Analysis
 from tests.cluster.made_up_logs import Cluster

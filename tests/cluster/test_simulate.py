@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slotmark.benches.cluster.from_tables import predict_column, settings_of
-from slotmark.benches.cluster.simulate import (
+from slotmark.benches.cluster.simulating.simulate import (
     DERIVED,
     END_TO_END_ROWS,
     FITTED,

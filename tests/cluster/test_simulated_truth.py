@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
-from slotmark.benches.cluster.simulate import load_profile, simulate
+from slotmark.benches.cluster.simulating.simulate import load_profile, simulate
 from slotmark.metrics import Analysis
 
 PLAIN = ("hosts=13", "pools=13", "run.slots=4000", "genesis.epoch_slots=1500")

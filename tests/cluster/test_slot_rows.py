@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from slotmark import _core
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
-from slotmark.benches.cluster.simulate import load_profile, simulate
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile, simulate
 from slotmark.errors import RunError
 from slotmark.metrics import Analysis
 from slotmark.run import Run

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from slotmark.benches.cluster.finishing import MeasuredHere
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.live.workload import INCLUSIONS_SCHEMA, SUBMISSIONS_SCHEMA
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.cli import app

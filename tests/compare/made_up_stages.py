@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from slotmark.compare.stage_cells import Cells, Errors
+from slotmark.compare.attribution.stage_cells import Cells, Errors
 
 STAGES, BLOCKS = 9, 20
 

@@ -7,9 +7,9 @@ import msgspec
 import numpy as np
 
 from slotmark.compare.compare import judged
-from slotmark.compare.decision import decide
+from slotmark.compare.deciding.decision import decide
+from slotmark.compare.deciding.policy import Policy
 from slotmark.compare.estimators import Entry, Measured
-from slotmark.compare.policy import Policy
 from slotmark.compare.result import Comparison, Side
 from slotmark.compare.results.decision import Answer, Decision
 from slotmark.compare.results.rows import Basis, Quantity

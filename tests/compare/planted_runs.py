@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from slotmark.compare import Comparison, Decision, Policy, Row, Side
 from slotmark.compare.compare import compare, judged
-from slotmark.compare.decision import decide
+from slotmark.compare.deciding.decision import decide
 from slotmark.compare.estimators.means import Levels, RunRow, compared
-from slotmark.compare.prior import Prior
-from slotmark.compare.spread import entry_of, spread
-from slotmark.compare.spread_table import SpreadTable, write_spread_table
+from slotmark.compare.run_to_run.prior import Prior
+from slotmark.compare.run_to_run.spread import entry_of, spread
+from slotmark.compare.run_to_run.spread_table import SpreadTable, write_spread_table
 from slotmark.metrics import catalogue, register
 from slotmark.run import Manifest, Run, RunWriter, Target
 from slotmark.statistics.between_runs import RunMean, pooled

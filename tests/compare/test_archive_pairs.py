@@ -8,10 +8,10 @@ from benchmarks.statistics.reference_52 import OUT, PAIRS, cells, table
 
 from slotmark.compare import Comparison, Policy, Side
 from slotmark.compare.compare import judged
-from slotmark.compare.decision import decide
+from slotmark.compare.deciding.decision import decide
 from slotmark.compare.estimators.means import Levels, RunRow, compared
-from slotmark.compare.prior import Prior
-from slotmark.compare.spread_table import SpreadTable, spread_table_text
+from slotmark.compare.run_to_run.prior import Prior
+from slotmark.compare.run_to_run.spread_table import SpreadTable, spread_table_text
 from slotmark.metrics import Metric, catalogue
 from slotmark.statistics.between_runs import RunMean
 from tests.compare.planted_runs import CONFIDENCE, manifest_of

@@ -7,8 +7,8 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.compare import Comparison, compare
 from slotmark.run import Run, RunWriter, Target
 from slotmark.run.manifest import MIXED, ROUND

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from slotmark.compare.attribution import Change
-from slotmark.compare.changes import changes
+from slotmark.compare.attribution.changes import changes
+from slotmark.compare.results.attribution import Change
 from slotmark.metrics import catalogue
 from tests.compare.made_up_stages import stages
 

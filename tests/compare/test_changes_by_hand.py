@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from slotmark.compare import stage_cells
-from slotmark.compare.attribution import Change
-from slotmark.compare.changes import changes
-from slotmark.compare.outlier_places import outlier_places
-from slotmark.compare.stage_cells import Observed, cells_of
+from slotmark.compare.attribution import stage_cells
+from slotmark.compare.attribution.changes import changes
+from slotmark.compare.attribution.outlier_places import outlier_places
+from slotmark.compare.attribution.stage_cells import Observed, cells_of
+from slotmark.compare.results.attribution import Change
 from slotmark.metrics import catalogue
 
 Cell = tuple[str, str]

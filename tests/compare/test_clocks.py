@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.live.machine_clocks import Offset, clocks_table
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.live.sites.machine_clocks import Offset, clocks_table
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.compare import compare
 from slotmark.compare.compare import alone
 from slotmark.compare.margins import margin_of

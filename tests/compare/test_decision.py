@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from slotmark.compare.compare import judged
-from slotmark.compare.decision import decide, together
+from slotmark.compare.deciding.decision import decide, together
+from slotmark.compare.deciding.policy import Accepted, Policy
 from slotmark.compare.estimators import Entry, Measured
-from slotmark.compare.policy import Accepted, Policy
 from slotmark.compare.result import Comparison, Side
 from slotmark.compare.results.decision import Answer, Decision
 from slotmark.compare.results.rows import Basis, Difference, Row

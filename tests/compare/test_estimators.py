@@ -81,7 +81,7 @@ import sys
 from pathlib import Path
 
 from slotmark.compare import compare
-from slotmark.compare.policy import policy_text
+from slotmark.compare.deciding.policy import policy_text
 from slotmark.metrics import register
 from slotmark.report import comparison_document
 from slotmark.report.renderers.html import html

@@ -2,8 +2,8 @@
 
 import pytest
 
-from slotmark.compare.attributing import first_cause
-from slotmark.compare.attribution import Step
+from slotmark.compare.attribution.attributing import first_cause
+from slotmark.compare.results.attribution import Step
 from slotmark.statistics.interval import Interval
 
 

@@ -9,7 +9,15 @@ import pyarrow as pa
 import pytest
 
 from slotmark.benches.ledger.runs import UNKNOWN
-from slotmark.compare.noise import CONFIDENCE, Noise, beforehand, read_noise, spread_of, state_file, write_noise
+from slotmark.compare.run_to_run.noise import (
+    CONFIDENCE,
+    Noise,
+    beforehand,
+    read_noise,
+    spread_of,
+    state_file,
+    write_noise,
+)
 from slotmark.errors import ComparisonError
 from slotmark.numbers import percent
 from slotmark.run import Run, RunWriter, Target

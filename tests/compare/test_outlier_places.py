@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from slotmark.compare.outlier_places import outlier_places
-from slotmark.compare.stage_cells import Cells
+from slotmark.compare.attribution.outlier_places import outlier_places
+from slotmark.compare.attribution.stage_cells import Cells
 from slotmark.metrics import catalogue
 from tests.compare.made_up_stages import stages
 

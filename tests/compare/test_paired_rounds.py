@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from slotmark import warnings
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.compare import Policy, compare
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue

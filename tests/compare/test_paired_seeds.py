@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.compare import Difference, compare
 from slotmark.report import comparison_document
 from slotmark.report.renderers.html import html

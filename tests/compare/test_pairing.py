@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from slotmark.compare.pairing import by_replicate, refuse_unmatched, replicates
+from slotmark.compare.matching.pairing import by_replicate, refuse_unmatched, replicates
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, Samples
 

@@ -7,8 +7,8 @@ import pytest
 
 from slotmark.compare.estimators import reach as reaching
 from slotmark.compare.estimators.reach import Variation, smallest, units_for, variation
+from slotmark.compare.matching.sides import builds
 from slotmark.compare.plan import plan
-from slotmark.compare.sides import builds
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue
 from slotmark.run import Run, open_run

@@ -12,7 +12,7 @@ import pytest
 
 import slotmark as slotmark_package
 from slotmark.compare import Comparison, Policy, compare, policy_text, read_policy
-from slotmark.compare.policy import Accepted, only
+from slotmark.compare.deciding.policy import Accepted, only
 from slotmark.errors import ComparisonError, RunError
 from slotmark.metrics import benches, catalogue, register
 from slotmark.metrics.entries import CONDITIONS

@@ -11,10 +11,10 @@ import pytest
 from benchmarks.ledger.made_up_runs import made_up_run
 from rich.console import Console
 
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.compare import Comparison, Difference, compare
-from slotmark.compare.policy import Policy
+from slotmark.compare.deciding.policy import Policy
 from slotmark.metrics import catalogue
 from slotmark.report import comparison_document, print_document
 from slotmark.report.renderers.html import html

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md keeps its word: every place has a row of the map, and what a row names is there. tests/test_imports.py holds packages to its first rule."""
+"""ARCHITECTURE.md keeps its word: every place has a short row of the map, and what a row names is there. tests/test_imports.py holds packages to its first rule."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,9 @@ ROWS = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", PAGE, re.MULTILINE))
 
 def places() -> set[str]:
     """The packages and modules of slotmark, its benches, the crates, and the folders beside them that hold code."""
-    packages = [path.parent for path in [*SOURCE.glob("*/__init__.py"), *SOURCE.glob("benches/*/__init__.py")]]
+    packages = [
+        path.parent for path in SOURCE.glob("*/**/__init__.py") if not (path.parent / "catalogue.toml").exists()
+    ]
     modules = [path for path in SOURCE.glob("*.py") if path.name != "__init__.py"]
     crates = [path.parent for path in REPO.glob("crates/*/Cargo.toml")]
     return {str(path.relative_to(REPO)) for path in [*packages, *modules, *crates]} - {"python/slotmark/benches"}
@@ -28,13 +30,22 @@ def test_every_place_has_a_row_of_the_map() -> None:
 
 
 @pytest.mark.parametrize("place", sorted(ROWS))
-def test_what_a_row_names_is_there_and_no_module_is_left_out(place: str) -> None:
+def test_what_a_row_names_is_there_and_it_is_short(place: str) -> None:
     named = re.findall(r"`([\w/]+\.py|[a-z_]+/)`", ROWS[place])
     assert (REPO / place).exists()
-    assert not [name for name in named if not (REPO / place / name).exists() and not (REPO / name).exists()]
-    if place not in ("python/slotmark/cli", "python/slotmark/statistics"):  # described as a whole
-        modules = {path.name for path in REPO.glob(f"{place}/*.py")} if place.startswith("python/") else set[str]()
-        assert not modules - {"__init__.py", *named}
+    assert not [name for name in named if not list((REPO / place).glob(f"**/{name}")) and not (REPO / name).exists()]
+    assert len(ROWS[place]) <= 300, "what each file holds is its own first line"
+
+
+def first_line(file: Path) -> str:
+    text = file.read_text(encoding="utf-8").removeprefix("#![")
+    return next((line for line in text.splitlines() if line.startswith(('"""', "//!"))), "")
+
+
+def test_the_first_line_of_every_file_says_what_it_holds() -> None:
+    files = [*SOURCE.rglob("*.py"), *REPO.glob("crates/*/src/**/*.rs")]
+    assert len(files) > 600
+    assert not [str(file.relative_to(REPO)) for file in files if not first_line(file).strip('"/! ')]
 
 
 def test_who_may_import_what_is_what_the_first_page_says() -> None:

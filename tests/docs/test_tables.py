@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from slotmark.benches.chainsync.tables import ANNOUNCEMENTS, INVOCATIONS, ROLLBACKS, WINDOWS
-from slotmark.benches.cluster.predict import predict_change
+from slotmark.benches.cluster.simulating.predict import predict_change
 from slotmark.benches.ledger.tables import BATCHES, BLOCKS, PROCESSES, STORE_PROCESS
 from slotmark.run import Manifest, open_run
 from tests.conftest import REPO

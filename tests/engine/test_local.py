@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.benches.cluster.simulate import load_profile, tables
+from slotmark.benches.cluster.simulating.simulate import load_profile, tables
 from slotmark.engine import Piece, local
 from slotmark.errors import PieceError, RunError
 from tests.engine.works import Found, busy, squared, wrong

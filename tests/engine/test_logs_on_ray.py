@@ -20,7 +20,7 @@ PLANTED = """
 from functools import wraps
 from pathlib import Path
 from time import sleep
-from slotmark.benches.cluster import log_pieces
+from slotmark.benches.cluster.ingesting import log_pieces
 
 usual = log_pieces.accounts
 

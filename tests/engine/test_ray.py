@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from slotmark import open_run
-from slotmark.benches.cluster.ingest import ingest
-from slotmark.benches.cluster.question import Question, answered
+from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
+from slotmark.benches.cluster.simulating.question import Question, answered
 from tests.cluster.made_up_logs import Cluster as LoggingCluster
 from tests.cluster.test_forecast import SMALL, replays
 from tests.conftest import REPO, bytes_of, slotmark
@@ -128,7 +128,7 @@ def test_run_folders_are_those_of_this_machine(cluster: Cluster, tmp_path: Path)
     script = tmp_path / "asks.py"
     script.write_text(
         "import sys\nfrom pathlib import Path\n"
-        "from slotmark.benches.cluster.question import Question, answered\nfrom slotmark.engine.ray import on_ray\n"
+        "from slotmark.benches.cluster.simulating.question import Question, answered\nfrom slotmark.engine.ray import on_ray\n"
         "if __name__ == '__main__':\n"
         "    question = Question(profile='value-only-5', settings=['slots=300', 'ledger_tick.mean=40ms'], seeds=2)\n"
         "    with on_ray(Path(sys.argv[1]), insecure=False, labels={}, checked=lambda _: None, remark=lambda _: None) as engine:\n"

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slotmark.benches.cluster.question import answered, merged, shard_done
 from slotmark.benches.cluster.requests import Question
+from slotmark.benches.cluster.simulating.question import answered, merged, shard_done
 from tests.conftest import REPO, slotmark
 
 FILES = REPO / "examples" / "shards"

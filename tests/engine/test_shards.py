@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slotmark.benches.cluster.question import answered, merged, shard_done
 from slotmark.benches.cluster.requests import Question
+from slotmark.benches.cluster.simulating.question import answered, merged, shard_done
 from slotmark.engine import Shard, opened
 from slotmark.errors import ArgumentError, PieceError
 from tests.conftest import bytes_of, remarks, slotmark

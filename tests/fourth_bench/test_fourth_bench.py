@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from slotmark.compare import Answer, Blocks, Comparison, Policy, compare, show_run, show_session
-from slotmark.compare.decision import decide
-from slotmark.compare.earlier import EarlierRuns, earlier_runs
-from slotmark.compare.policy import only
-from slotmark.compare.spread_table import refuse_other_runs
+from slotmark.compare.deciding.decision import decide
+from slotmark.compare.deciding.policy import only
+from slotmark.compare.run_to_run.earlier import EarlierRuns, earlier_runs
+from slotmark.compare.run_to_run.spread_table import refuse_other_runs
 from slotmark.errors import ComparisonError, RunError
 from slotmark.metrics import Analysis, catalogue, register
 from slotmark.report import comparison_document, run_document, session_document, write_report

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.errors import ArgumentError, SlotmarkError, StoreError
 from slotmark.history import Labels, Store, history_of, index, make_store, open_store
 from slotmark.history.decisions import Decisions

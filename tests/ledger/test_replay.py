@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from slotmark.benches.ledger.engine import ROCKSDB, backends, program, refuse_unknown_store
-from slotmark.benches.ledger.reading import read_file
+from slotmark.benches.ledger.recordings.reading import read_file
 from slotmark.errors import ArgumentError, ImportFileError, TargetError
 from tests.conftest import slotmark
 

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import load_profile
-from slotmark.compare import compare, stage_cells
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
+from slotmark.compare import compare
+from slotmark.compare.attribution import stage_cells
 from slotmark.compare.shown import show_run
 from slotmark.errors import RunError
 from slotmark.metrics import analysis, catalogue, database

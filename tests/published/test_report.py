@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from slotmark import published
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, catalogue, parse_filters
 from slotmark.published import METHODS, publication, published_report

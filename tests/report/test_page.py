@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.compare import Comparison, compare
 from slotmark.report import comparison_document, print_document
 from slotmark.report.document import Document, Forest, Table

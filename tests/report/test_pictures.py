@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import vl_convert
 
-from slotmark.compare.attribution import Span, WorstSample
+from slotmark.compare.results.attribution import Span, WorstSample
 from slotmark.errors import PieceError
 from slotmark.metrics.catalogue import catalogue
 from slotmark.report.charts.stages import stages

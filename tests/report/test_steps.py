@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import msgspec
 
-from slotmark.compare.attribution import Apart, Change, Changes, Explained, OutlierPlaces, Step
+from slotmark.compare.results.attribution import Apart, Change, Changes, Explained, OutlierPlaces, Step
 from slotmark.compare.results.explanation import Explanation
 from slotmark.metrics import catalogue
 from slotmark.report.document import Block, Paragraph, Table

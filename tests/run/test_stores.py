@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from slotmark import stores
-from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.compare import alone, compare
 from slotmark.errors import ArgumentError, SlotmarkError
 from slotmark.places import Url, folder_of, place, refuse_secrets

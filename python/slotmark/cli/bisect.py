@@ -64,7 +64,7 @@ def bisect(
 
     The good and the bad commit take turns until they are known to differ; then the commit that tells most is run. docs/bisect.md.
     """
-    from slotmark.compare.paired_runs import spoilt
+    from slotmark.compare.matching.paired_runs import spoilt
     from slotmark.history.bisecting import Search, refuse_unknown
     from slotmark.measure.commits import commits_of_file, commits_of_git
     from slotmark.measure.searching import Request, Step, command_of, left_out, search

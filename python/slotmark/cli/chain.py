@@ -138,7 +138,7 @@ def synth(request: ChainRequest) -> None:
     options, line = msgspec.structs.asdict(request), b""
     if request.profile is not None:
         from slotmark.benches.cluster.scripts import script_files
-        from slotmark.benches.cluster.simulate import load_profile
+        from slotmark.benches.cluster.simulating.simulate import load_profile
 
         text = load_profile(request.profile)
         if not any(files) and (of_profile := script_files(request.profile, tomllib.loads(text))):

@@ -88,7 +88,7 @@ def comment(
 ) -> None:
     """Print a comparison as a comment on a change: the decision first, and below 60,000 characters."""
     from slotmark.compare import compare as compare_runs
-    from slotmark.compare.alike import unlike_machines
+    from slotmark.compare.matching.alike import unlike_machines
     from slotmark.report import comment_document
     from slotmark.report.renderers.markdown import short_markdown
     from slotmark.report.renderers.terminal import short_text

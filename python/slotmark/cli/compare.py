@@ -86,7 +86,7 @@ def compare(
     """Compare a baseline with one or more candidates, metric by metric, each with a verdict; or make runs of both until that is decided."""
     from slotmark.compare import compare as compare_runs
     from slotmark.compare import policy_text
-    from slotmark.compare.sides import name_sides, refuse_unlike_runs
+    from slotmark.compare.matching.sides import name_sides, refuse_unlike_runs
     from slotmark.metrics import catalogue, parse_filters
     from slotmark.published import publication
     from slotmark.report import comparison_document
@@ -181,7 +181,7 @@ def _opened(named: "Sequence[str]") -> "list[list[Run]]":
 
 
 def _remark_noise(groups: "Sequence[Sequence[Run]]", file: Path | None) -> None:
-    from slotmark.compare.noise import beforehand
+    from slotmark.compare.run_to_run.noise import beforehand
 
     for line in beforehand(groups, file):
         talk.remark(f"slotmark: {line}")

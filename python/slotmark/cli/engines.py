@@ -16,7 +16,7 @@ from slotmark.places import Place, Url
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from slotmark.benches.cluster.live.elsewhere import Reach
+    from slotmark.benches.cluster.live.sites.elsewhere import Reach
     from slotmark.engine import Engine
     from slotmark.engine.hosts import Wanted
     from slotmark.engine.ray import Cluster

@@ -88,7 +88,13 @@ def _forecast_runs(
     asked: Forecast, folder: Path, engine: "Engine", unit: str = "slots", noted: "Sequence[Warning]" = ()
 ) -> "list[Run]":
     """The runs of a forecast, below a folder."""
-    from slotmark.benches.cluster.forecast import by_mode, forecast, refuse_what_cannot_be, replayed, two_sides
+    from slotmark.benches.cluster.simulating.forecast import (
+        by_mode,
+        forecast,
+        refuse_what_cannot_be,
+        replayed,
+        two_sides,
+    )
     from slotmark.compare import compare
     from slotmark.compare.result import warnings_of_sides
 

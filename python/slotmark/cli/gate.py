@@ -15,8 +15,8 @@ from slotmark.verdict import Conditional, Verdict
 
 if TYPE_CHECKING:
     from slotmark.compare import Comparison, Policy
-    from slotmark.compare.earlier import Source
-    from slotmark.compare.release import FindEarlier
+    from slotmark.compare.deciding.release import FindEarlier
+    from slotmark.compare.run_to_run.earlier import Source
     from slotmark.run import Run
 
 EXIT_CODES = {"ship": 0, "hold": 1, "run again": 3}
@@ -136,7 +136,7 @@ class Decides:
     """
 
     def __init__(self, asked: Deciding) -> None:
-        from slotmark.compare.policy import policy_file
+        from slotmark.compare.deciding.policy import policy_file
 
         if asked.policy and asked.gate:
             raise ArgumentError("--policy and --gate both name what decides. Give one of them.")
@@ -150,7 +150,7 @@ class Decides:
             ArgumentError: The gate's file is none.
             ComparisonError: The policy's file is none.
         """
-        from slotmark.compare.policy import Policy, only, policy_in, tested_metrics
+        from slotmark.compare.deciding.policy import Policy, only, policy_in, tested_metrics
 
         policy, gate, conditional = self._asked.policy, self._asked.gate, self._asked.conditional
         if policy:

@@ -76,8 +76,8 @@ def history(
     as_json: AsJson = False,
 ) -> None:
     """Show a metric over all versions in a store, or what changed in any metric."""
-    from slotmark.compare.policy import read_policy
-    from slotmark.compare.spread_table import read_spread_table
+    from slotmark.compare.deciding.policy import read_policy
+    from slotmark.compare.run_to_run.spread_table import read_spread_table
     from slotmark.history import changes_of, history_of, open_store
     from slotmark.history.decisions import read_decisions
     from slotmark.report import changes_document, history_document

@@ -15,7 +15,7 @@ from slotmark.numbers import megabytes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from slotmark.benches.cluster.ingested import Ingested
+    from slotmark.benches.cluster.ingesting.ingested import Ingested
     from slotmark.run import Run
 
 
@@ -28,7 +28,7 @@ def ingest(
     as_json: Annotated[bool, typer.Option("--json", help="With --shard: print what was done as JSON.")] = False,
 ) -> None:
     """Read the logs of every host of a cluster into a run folder: typed tables, every line accounted for."""
-    from slotmark.benches.cluster.ingest import shard_done
+    from slotmark.benches.cluster.ingesting.ingest import shard_done
 
     if as_json and shard is None:
         raise ArgumentError("--json works with --shard alone. Of a run folder, slotmark show RUN --json prints it.")
@@ -45,7 +45,7 @@ def ingest(
 
 def _ingested(request: IngestRequest, by: Chosen | None) -> "tuple[Run, Ingested]":
     """Reads logs, by another engine where there is one."""
-    from slotmark.benches.cluster.ingest import ingest as run_ingest
+    from slotmark.benches.cluster.ingesting.ingest import ingest as run_ingest
 
     if by is None:
         with progress("MB") as step:

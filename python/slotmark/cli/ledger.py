@@ -115,7 +115,7 @@ def noise(asked: NoiseRequest) -> None:
     from slotmark.benches.ledger.bench import run as run_bench
     from slotmark.cli.noise_table import noise_lines
     from slotmark.compare import compare
-    from slotmark.compare.noise import noise_of, state_file, write_noise
+    from slotmark.compare.run_to_run.noise import noise_of, state_file, write_noise
     from slotmark.measure.session import FILE
     from slotmark.run import machine_facts
 
@@ -147,8 +147,8 @@ def noise(asked: NoiseRequest) -> None:
 @from_requests
 def import_(request: ImportRequest) -> None:
     """Import files of db-analyser --benchmark-ledger-ops or beacon, of any age, as a run to compare."""
-    from slotmark.benches.ledger.importing import import_recordings
-    from slotmark.benches.ledger.study import study_of
+    from slotmark.benches.ledger.recordings.importing import import_recordings
+    from slotmark.benches.ledger.recordings.study import study_of
 
     study = study_of(request)
     runs = import_recordings(

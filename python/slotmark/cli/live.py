@@ -22,7 +22,7 @@ from slotmark.words import listed
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.live.cluster import Progress
-    from slotmark.benches.cluster.live.elsewhere import Reach
+    from slotmark.benches.cluster.live.sites.elsewhere import Reach
 
 
 @from_requests
@@ -136,7 +136,7 @@ def clean(
         ended = end_leftovers()
         talk.remark(f"processes ended: {len(ended):,}" if ended else "nothing was left")
         return
-    from slotmark.benches.cluster.live.elsewhere import clean as cleaned
+    from slotmark.benches.cluster.live.sites.elsewhere import clean as cleaned
     from slotmark.cli.engines import reach_of
     from slotmark.engine.hosts import wanted
 

@@ -30,7 +30,7 @@ def merge(
     as_json: AsJson = False,
 ) -> None:
     """Merge what shards made: a single call's report of predict or forecast, run folder of ingest, or runs of simulate."""
-    from slotmark.benches.cluster import question
+    from slotmark.benches.cluster.simulating import question
     from slotmark.cli.forecast import merge_forecast
     from slotmark.engine import opened
 
@@ -59,7 +59,8 @@ def merge(
 
 def _merge_runs(work: str, shared: Place, out: str) -> None:
     """Merges shards that make runs, and prints what they are."""
-    from slotmark.benches.cluster import ingest, simulations
+    from slotmark.benches.cluster.ingesting import ingest
+    from slotmark.benches.cluster.simulating import simulations
     from slotmark.cli.ingest import remark_ingested
     from slotmark.cli.simulate import remark_made
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from slotmark.compare import ALL, Comparison
-from slotmark.compare.noise import CONFIDENCE, Noise
+from slotmark.compare.run_to_run.noise import CONFIDENCE, Noise
 from slotmark.numbers import p_value, percent
 
 PROCESSES = (3, 5, 10)

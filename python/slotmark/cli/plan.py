@@ -38,9 +38,9 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Print the number of runs that a decision or a given difference needs, by each design, and the smallest differences that such runs can show."""
+    from slotmark.compare.deciding.policy import read_policy
+    from slotmark.compare.matching.sides import builds
     from slotmark.compare.plan import plan as plan_runs
-    from slotmark.compare.policy import read_policy
-    from slotmark.compare.sides import builds
     from slotmark.metrics import parse_filters
     from slotmark.report import plan_document
 

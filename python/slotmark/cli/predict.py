@@ -4,7 +4,7 @@ from functools import partial
 from typing import Annotated
 
 from slotmark.benches.cluster.requests import Question
-from slotmark.benches.cluster.sweep import Spacing
+from slotmark.benches.cluster.simulating.sweep import Spacing
 from slotmark.cli.console import progress
 from slotmark.cli.engines import EngineRequest, chosen
 from slotmark.cli.reports import AsJson, SimulationsOption, report_runs, together_at
@@ -34,7 +34,7 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Predict block propagation: for a profile, for changed parameters compared with the unchanged profile, or over a range of a parameter."""
-    from slotmark.benches.cluster.question import answered, shard_done
+    from slotmark.benches.cluster.simulating.question import answered, shard_done
 
     if question.sweep is None and (question.steps is not None or question.spacing is not Spacing.auto):
         raise ArgumentError("--steps and --spacing need a sweep: give --sweep PARAM=LOW..HIGH, or leave them out.")

@@ -183,7 +183,7 @@ def show_report(
 
 def together_at(named: str | None) -> "Callable[[list[Run]], Run] | None":
     """Returns what writes all simulations of runs as one run to the place that was named; None for none. RunError where something is there."""
-    from slotmark.benches.cluster.predict import written_together
+    from slotmark.benches.cluster.simulating.predict import written_together
     from slotmark.places import place
     from slotmark.run.storage import refuse_existing, try_out
 

@@ -17,7 +17,7 @@ from slotmark.numbers import megabytes
 from slotmark.places import Place, Url
 
 if TYPE_CHECKING:
-    from slotmark.benches.cluster.simulate import RunFacts
+    from slotmark.benches.cluster.simulating.simulate import RunFacts
 
 
 @from_requests
@@ -51,9 +51,9 @@ def simulate(
     ] = False,
 ) -> None:
     """Simulate a cluster: write the logs that its nodes would write, or a run folder; and the true events."""
-    from slotmark.benches.cluster import simulate as cluster
-    from slotmark.benches.cluster.model import SIMULATED, outside_of_extended, refuse_settings
-    from slotmark.benches.cluster.simulations import shard_done, simulated
+    from slotmark.benches.cluster.simulating import simulate as cluster
+    from slotmark.benches.cluster.simulating.model import SIMULATED, outside_of_extended, refuse_settings
+    from slotmark.benches.cluster.simulating.simulations import shard_done, simulated
 
     if as_json and not (profiles or shard):
         raise ArgumentError("--json: goes with --profiles or --shard. Leave it out.")
@@ -114,7 +114,7 @@ def _where(request: SimulationRequest, shard: str | None, engine: str) -> Place:
 
 def _print_profiles(*, as_json: bool) -> None:
     """Prints the shipped profiles, a line for each."""
-    from slotmark.benches.cluster.simulate import described_profiles
+    from slotmark.benches.cluster.simulating.simulate import described_profiles
 
     for name, description in described_profiles().items():
         typer.echo(json.dumps({"name": name, "description": description}) if as_json else f"{name:<32} {description}")
@@ -138,8 +138,8 @@ def remark_made(made: "Sequence[tuple[Place, RunFacts]]") -> None:
 
 def _print_validations(names: Sequence[str], changes: Sequence[str], seed: int) -> None:
     """Prints what is predicted of each profile beside what was published of it."""
-    from slotmark.benches.cluster import simulate as cluster
-    from slotmark.benches.cluster.model import PREDICTED, refuse_settings
+    from slotmark.benches.cluster.simulating import simulate as cluster
+    from slotmark.benches.cluster.simulating.model import PREDICTED, refuse_settings
     from slotmark.cli.validation_table import print_validation
 
     for name in names:
@@ -156,8 +156,8 @@ def _print_validations(names: Sequence[str], changes: Sequence[str], seed: int) 
 def _print_columns(files: Sequence[Path], profile: str | None, changes: Sequence[str], seed: int) -> None:
     """Prints what is predicted of each column of some reports beside what it has; a run that an earlier column has is left out."""
     from slotmark.benches.cluster.from_tables import BASES, predict_column
-    from slotmark.benches.cluster.model import PREDICTED, refuse_settings
-    from slotmark.benches.cluster.simulate import VALIDATION_SEEDS
+    from slotmark.benches.cluster.simulating.model import PREDICTED, refuse_settings
+    from slotmark.benches.cluster.simulating.simulate import VALIDATION_SEEDS
     from slotmark.cli.validation_table import print_columns
     from slotmark.published.archive import began, read_report, values_of
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.table import Table
 
-from slotmark.benches.cluster.simulate import END_TO_END_ROWS, PEER_ROWS, Tables
+from slotmark.benches.cluster.simulating.simulate import END_TO_END_ROWS, PEER_ROWS, Tables
 from slotmark.cleaning import one_name
 from slotmark.cli.console import print_table
 from slotmark.numbers import fixed, percent

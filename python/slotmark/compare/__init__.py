@@ -6,13 +6,13 @@ from pathlib import Path
 from types import ModuleType
 
 from slotmark.compare.compare import alone, compare
-from slotmark.compare.policy import Policy, policy_text, read_policy
+from slotmark.compare.deciding.policy import Policy, policy_text, read_policy
+from slotmark.compare.matching.sides import name_sides
 from slotmark.compare.result import Comparison, Side
 from slotmark.compare.results.decision import Answer, Cause, Decision, Needed
 from slotmark.compare.results.details import Blocks, Detail, Ranking, Simulated, Swept
 from slotmark.compare.results.rows import ALL, Basis, BlockDesign, Difference, Quantity, Row, Summary
 from slotmark.compare.shown import show_run, show_session
-from slotmark.compare.sides import name_sides
 from slotmark.compare.summary import summarise, summarise_runs
 from slotmark.metrics import parse_filters
 from slotmark.places import Url

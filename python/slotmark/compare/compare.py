@@ -6,14 +6,15 @@ from contextlib import ExitStack
 
 import msgspec
 
-from slotmark.compare.attributing import attributions
-from slotmark.compare.attribution import Attribution
+from slotmark.compare.attribution.attributing import attributions
 from slotmark.compare.clocks import with_clock_warnings
-from slotmark.compare.decision import decide
-from slotmark.compare.earlier import Source, prior_of
-from slotmark.compare.ends import refuse_other_ends
+from slotmark.compare.deciding.decision import decide
+from slotmark.compare.deciding.policy import Policy
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
+from slotmark.compare.matching.ends import refuse_other_ends
+from slotmark.compare.matching.paired_runs import LEAST, whole_rounds
+from slotmark.compare.matching.sides import name_sides, refuse_unlike_runs
 from slotmark.compare.mixed import (
     both_sides,
     differs_by_place,
@@ -23,12 +24,11 @@ from slotmark.compare.mixed import (
     who_ran,
     without_senders,
 )
-from slotmark.compare.paired_runs import LEAST, whole_rounds
-from slotmark.compare.policy import Policy
 from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank
 from slotmark.compare.result import Comparison, Side
+from slotmark.compare.results.attribution import Attribution
 from slotmark.compare.results.rows import Difference, Row, limits
-from slotmark.compare.sides import name_sides, refuse_unlike_runs
+from slotmark.compare.run_to_run.earlier import Source, prior_of
 from slotmark.compare.verdict import judge, judge_amount, withstanding
 from slotmark.compare.warnings import between, unlike, within
 from slotmark.errors import ComparisonError, RoomError

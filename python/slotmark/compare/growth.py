@@ -6,9 +6,9 @@ from contextlib import ExitStack
 import numpy as np
 
 from slotmark.compare.compare import analysed, warnings_of, with_warnings
+from slotmark.compare.matching.sides import name_sides, refuse_other_bench
 from slotmark.compare.result import Side
 from slotmark.compare.results.growth import Curve, Growth, Level
-from slotmark.compare.sides import name_sides, refuse_other_bench
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Grows, Samples, analyses_of, catalogue
 from slotmark.run import Run

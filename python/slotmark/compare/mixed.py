@@ -10,7 +10,7 @@ import pyarrow as pa
 from slotmark import warnings
 from slotmark.compare.estimators.interface import Entry, Measured, measured_of_means
 from slotmark.compare.estimators.reach import Chance
-from slotmark.compare.paired_runs import spoiling
+from slotmark.compare.matching.paired_runs import spoiling
 from slotmark.compare.result import Side
 from slotmark.compare.results.rows import ALL, Basis
 from slotmark.compare.summary import summarise_runs

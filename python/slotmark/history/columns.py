@@ -7,8 +7,8 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from slotmark.compare.prior import MOST_DEGREES
-from slotmark.compare.spread_table import MAKE_TABLE, SpreadTable, shipped_table, unlike
+from slotmark.compare.run_to_run.prior import MOST_DEGREES
+from slotmark.compare.run_to_run.spread_table import MAKE_TABLE, SpreadTable, shipped_table, unlike
 from slotmark.errors import ComparisonError, RunError, StoreError
 from slotmark.history.decisions import Decisions
 from slotmark.history.series import Group

@@ -4,9 +4,9 @@ import msgspec
 import numpy as np
 
 from slotmark.cleaning import one_name
-from slotmark.compare.ends import ended_with
-from slotmark.compare.paired_runs import spoilt
-from slotmark.compare.side_units import is_recorded, side_of_runs
+from slotmark.compare.matching.ends import ended_with
+from slotmark.compare.matching.paired_runs import spoilt
+from slotmark.compare.matching.side_units import is_recorded, side_of_runs
 from slotmark.compare.traits import traits_of
 from slotmark.metrics import AllSamples, Analysis, LongSamples, Metric, catalogue
 from slotmark.run import Run

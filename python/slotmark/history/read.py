@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from slotmark.compare.policy import Policy
-from slotmark.compare.spread_table import SpreadTable
+from slotmark.compare.deciding.policy import Policy
+from slotmark.compare.run_to_run.spread_table import SpreadTable
 from slotmark.errors import ArgumentError, did_you_mean
 from slotmark.history.columns import Column, Estimates, Read, whole
 from slotmark.history.decisions import Decisions

@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from slotmark.cleaning import one_line, one_name
-from slotmark.compare.paired_runs import spoilt
+from slotmark.compare.matching.paired_runs import spoilt
 from slotmark.engine import Piece, local
 from slotmark.errors import RunError, StoreError
 from slotmark.history import index

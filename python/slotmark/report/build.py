@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from slotmark.compare.attribution import Attribution
 from slotmark.compare.result import Comparison, Side, by_words, warnings_of_sides
+from slotmark.compare.results.attribution import Attribution
 from slotmark.compare.results.decision import Answer
 from slotmark.compare.results.details import Blocks, Planned, Swept
 from slotmark.compare.results.explanation import Explanation
@@ -145,7 +145,7 @@ def comment_document(comparison: Comparison, note: str = "", unlike: Sequence[st
     Args:
         comparison: The comparison.
         note: How the baseline was chosen, in words.
-        unlike: What the machines differ in (:func:`slotmark.compare.alike.unlike_machines`).
+        unlike: What the machines differ in (:func:`slotmark.compare.matching.alike.unlike_machines`).
     """
     whole = comparison_document(comparison)
     short = in_short(comparison, whole.sections, note, unlike)

@@ -14,7 +14,7 @@ import pytest
 
 from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.launching import MARK
-from slotmark.benches.cluster.live.remote import Remote
+from slotmark.benches.cluster.live.sites.remote import Remote
 from slotmark.compare import compare
 from slotmark.metrics import Analysis
 from slotmark.run import Run, check_run, open_run

@@ -6,8 +6,8 @@ import time
 import pyarrow as pa
 import pytest
 
-from slotmark.benches.cluster.clocks import beside_measured
-from slotmark.benches.cluster.live.machine_clocks import (
+from slotmark.benches.cluster.ingesting.clocks import beside_measured
+from slotmark.benches.cluster.live.sites.machine_clocks import (
     Answering,
     Bounds,
     Looking,

@@ -8,9 +8,9 @@ import pytest
 from slotmark.benches.cluster.live.cluster import Progress
 from slotmark.benches.cluster.live.conducting import run_live
 from slotmark.benches.cluster.live.memory import FILES_IN_MEMORY, Holder, Memory, memory_holders, memory_left
-from slotmark.benches.cluster.live.part import Part
 from slotmark.benches.cluster.live.request import Request
 from slotmark.benches.cluster.live.sampling import rss_bytes
+from slotmark.benches.cluster.live.sites.part import Part
 from slotmark.errors import TargetError
 from slotmark.run import open_run
 from tests.cluster.live.machine import of_conductor, skip_without_programs, stand_in_recipe

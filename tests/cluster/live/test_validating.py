@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from slotmark.benches.cluster.bed import create_bed
-from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.live.validating import METRICS, validate
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.direct import simulate_direct
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.cli.reports import print_report
 from slotmark.cli.validation_table import live_validation_document
 from slotmark.errors import BedError, RunError

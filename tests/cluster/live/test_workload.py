@@ -15,10 +15,10 @@ import pytest
 
 from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.conducting import _load_over, _never_offered
-from slotmark.benches.cluster.live.part import Loaded
 from slotmark.benches.cluster.live.request import Request
+from slotmark.benches.cluster.live.sites.part import Loaded
 from slotmark.benches.cluster.live.workload import OFFERED, Generator, Workload
-from slotmark.benches.cluster.simulate import load_profile, shipped_profiles
+from slotmark.benches.cluster.simulating.simulate import load_profile, shipped_profiles
 from slotmark.metrics.catalogue import catalogue
 from slotmark.run import open_run
 from tests.cluster.live.machine import PATIENCE_S, of_conductor, skip_without_programs, until

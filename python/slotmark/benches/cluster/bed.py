@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from slotmark.benches.cluster.scripts import script_files
-from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.errors import BedError
 from slotmark.measure.forge import Progress, forge
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from slotmark.benches.cluster import tracing
-from slotmark.benches.cluster.clocks import beside_measured, look_at_clocks
-from slotmark.benches.cluster.ingested import Host, Ingested
+from slotmark.benches.cluster.ingesting import tracing
+from slotmark.benches.cluster.ingesting.clocks import beside_measured, look_at_clocks
+from slotmark.benches.cluster.ingesting.ingested import Host, Ingested
+from slotmark.benches.cluster.ingesting.refusals import moment
 from slotmark.benches.cluster.metadata import UNKNOWN, Genesis, Metadata
-from slotmark.benches.cluster.refusals import moment
 from slotmark.benches.cluster.requests import CLOCK_LIMIT_MS
 from slotmark.errors import ArgumentError, SlotmarkError
 from slotmark.metrics.analysis import Analysis

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from slotmark.benches.cluster.simulate import Tables, load_profile, predict
+from slotmark.benches.cluster.simulating.simulate import Tables, load_profile, predict
 from slotmark.engine import Progress
 from slotmark.errors import SimulationError
 

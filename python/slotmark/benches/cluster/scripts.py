@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from slotmark.benches.cluster.simulate import profile_layers
+from slotmark.benches.cluster.simulating.simulate import profile_layers
 from slotmark.errors import BedError
 
 LOOP = "Loop"

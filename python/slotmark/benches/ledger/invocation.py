@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from slotmark.benches.ledger.engine import PROGRAM, program
-from slotmark.benches.ledger.reading import Source, read_file
+from slotmark.benches.ledger.recordings.reading import Source, read_file
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import ImportFileError, TargetError
 from slotmark.measure.limits import Limited

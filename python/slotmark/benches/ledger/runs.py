@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from slotmark.benches.ledger.recorded import Facts, Recorded
+from slotmark.benches.ledger.recordings.recorded import Facts, Recorded
 from slotmark.benches.ledger.tables import BLOCKS, PROCESSES
 from slotmark.benches.ledger.totals import totals_of
 from slotmark.metrics.catalogue import catalogue

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from slotmark.benches.ledger.invocation import invoke
-from slotmark.benches.ledger.recorded import Recorded, from_slot
+from slotmark.benches.ledger.recordings.recorded import Recorded, from_slot
 from slotmark.benches.ledger.runs import Process, blocks_table, process_of
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import RunError, TargetError, unwritten

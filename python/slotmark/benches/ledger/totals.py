@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 import numpy as np
 
-from slotmark.benches.ledger.recorded import PHASES, REPLAY_PHASES, Recorded, refuse
+from slotmark.benches.ledger.recordings.recorded import PHASES, REPLAY_PHASES, Recorded, refuse
 
 
 class Totals(StrEnum):

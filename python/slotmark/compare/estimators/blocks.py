@@ -10,12 +10,12 @@ import numpy as np
 
 from slotmark.compare import block_warnings
 from slotmark.compare.estimators.interface import Entry, Estimate, How, Measured, Task
+from slotmark.compare.matching.turns import apart
 from slotmark.compare.result import Comparison, Side
 from slotmark.compare.results.details import Blocks, Ranking
 from slotmark.compare.results.rows import ALL, OF_BLOCKS, Basis, BlockDesign, Quantity, Summary
 from slotmark.compare.summary import summarise_costs
 from slotmark.compare.traits import Traits, Unit, side_degrees
-from slotmark.compare.turns import apart
 from slotmark.compare.verdict import Judgement
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Catalogue, CostMatrix, Metric, catalogue, costs_together, parts_of

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 
 from slotmark.compare.margins import least_that_matters
-from slotmark.compare.prior import Prior
 from slotmark.compare.result import Comparison, Side
 from slotmark.compare.results.details import Detail, Planned
 from slotmark.compare.results.rows import ALL, Basis, BlockDesign, Quantity, Summary
+from slotmark.compare.run_to_run.prior import Prior
 from slotmark.compare.traits import Traits
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Analysis, Catalogue, Metric, catalogue

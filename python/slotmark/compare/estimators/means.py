@@ -8,13 +8,9 @@ import numpy as np
 
 from slotmark.compare.estimators.interface import Entry, Estimate, How, Measured, Task, measured_of_means
 from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned, variation
-from slotmark.compare.machines import on_same_machines
-from slotmark.compare.paired_runs import Pairing, Pairs, pairing
-from slotmark.compare.prior import Prior, source_of
-from slotmark.compare.result import Comparison
-from slotmark.compare.results.details import Looks
-from slotmark.compare.results.rows import FROM_RUNS, Basis, Design, Summary
-from slotmark.compare.side_units import (
+from slotmark.compare.matching.machines import on_same_machines
+from slotmark.compare.matching.paired_runs import Pairing, Pairs, pairing
+from slotmark.compare.matching.side_units import (
     SideUnits,
     as_new,
     is_recorded,
@@ -24,6 +20,10 @@ from slotmark.compare.side_units import (
     side_of_runs,
     sides_of_parts,
 )
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.details import Looks
+from slotmark.compare.results.rows import FROM_RUNS, Basis, Design, Summary
+from slotmark.compare.run_to_run.prior import Prior, source_of
 from slotmark.compare.traits import Traits, Unit, pair_degrees
 from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched

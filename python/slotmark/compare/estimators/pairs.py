@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, drift_warnings, measured_of_ratio
+from slotmark.compare.matching.sides import in_one_session
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.rows import Basis
-from slotmark.compare.sides import in_one_session
 from slotmark.compare.summary import summarise
 from slotmark.compare.traits import Traits
 from slotmark.compare.verdict import Judgement

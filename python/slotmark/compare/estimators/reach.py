@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 
 from slotmark.compare.margins import margin_of
-from slotmark.compare.prior import Prior, source_of
 from slotmark.compare.results.details import Planned, Reach
 from slotmark.compare.results.rows import Design
+from slotmark.compare.run_to_run.prior import Prior, source_of
 from slotmark.metrics import Metric
 from slotmark.statistics.between_runs import Spread, combined, pooled
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES

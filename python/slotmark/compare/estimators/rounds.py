@@ -6,10 +6,10 @@ import msgspec
 import numpy as np
 
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, drift_warnings, measured_of_ratio
-from slotmark.compare.pairing import by_replicate, refuse_unmatched, replicates
+from slotmark.compare.matching.pairing import by_replicate, refuse_unmatched, replicates
+from slotmark.compare.matching.sides import in_one_session
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.rows import Basis, Summary
-from slotmark.compare.sides import in_one_session
 from slotmark.compare.summary import summarise
 from slotmark.compare.traits import Traits, Unit, pair_degrees
 from slotmark.compare.verdict import Judgement

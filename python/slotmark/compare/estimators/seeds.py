@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
-from slotmark.compare.pairing import refuse_unmatched
+from slotmark.compare.matching.pairing import refuse_unmatched
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.details import Detail, ErrorParts, Forecast, Simulated, Swept
 from slotmark.compare.results.rows import Basis

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from slotmark.compare.attribution import Attribution
+from slotmark.compare.results.attribution import Attribution
 from slotmark.metrics import Metric
 from slotmark.metrics.predicted import ModelError, Replayed
 from slotmark.statistics.block_pictures import Band, Density, Dot

@@ -1,7 +1,7 @@
 """The result of `explain`: the causes of the differences between two sides."""
 
-from slotmark.compare.attribution import Attribution
 from slotmark.compare.result import Side
+from slotmark.compare.results.attribution import Attribution
 
 
 class Explanation(Attribution, frozen=True, kw_only=True, tag=False):

@@ -3,7 +3,7 @@
 import msgspec
 
 from slotmark.compare.result import Side
-from slotmark.compare.spread_table import SpreadTable
+from slotmark.compare.run_to_run.spread_table import SpreadTable
 from slotmark.warnings import Warning
 
 CONFIDENCE = 0.95

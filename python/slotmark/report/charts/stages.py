@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from slotmark.compare.attribution import WorstSample
+from slotmark.compare.results.attribution import WorstSample
 from slotmark.report.charts import formats
 from slotmark.report.charts.frame import COLOURS, data, drawn
 

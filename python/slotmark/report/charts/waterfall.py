@@ -4,7 +4,7 @@ from typing import Any
 
 import altair as alt
 
-from slotmark.compare.attribution import Explained
+from slotmark.compare.results.attribution import Explained
 from slotmark.report.charts import formats
 from slotmark.report.charts.frame import data, drawn
 

@@ -1,6 +1,6 @@
 """Changed blocks: sentences, and a table of those that add most to the difference."""
 
-from slotmark.compare.attribution import BlockChanges, ChangedGroup
+from slotmark.compare.results.attribution import BlockChanges, ChangedGroup
 from slotmark.numbers import change, number, percent, signed, span
 from slotmark.report.document import Cell, Table, left, right
 from slotmark.report.sections.cells import in_a_sentence

@@ -1,7 +1,7 @@
 """A table of how much runs of one build differ."""
 
 from slotmark.compare.results.spread import CONFIDENCE, Measured
-from slotmark.compare.spread_table import MetricSpread
+from slotmark.compare.run_to_run.spread_table import MetricSpread
 from slotmark.metrics import catalogue
 from slotmark.numbers import percent, plain, quantity
 from slotmark.report.document import Block, Cell, Paragraph, Table, left, right

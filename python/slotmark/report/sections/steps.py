@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from slotmark.compare.attribution import Attribution, Change, Changes, Explained, OutlierPlaces
 from slotmark.compare.result import Comparison
+from slotmark.compare.results.attribution import Attribution, Change, Changes, Explained, OutlierPlaces
 from slotmark.compare.results.explanation import Explanation
 from slotmark.metrics import catalogue
 from slotmark.numbers import number, p_value, percent, readable, signed, signed_interval

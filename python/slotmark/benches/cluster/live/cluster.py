@@ -8,7 +8,6 @@ import msgspec
 
 from slotmark.benches.cluster.bed import Bed
 from slotmark.benches.cluster.live.followed import Followed
-from slotmark.benches.cluster.live.part import MEMORY_LOOK_S, Load, Loaded, Look, Part, ShortMemoryError
 from slotmark.benches.cluster.live.readiness import (
     LAG_S,
     LIMIT_S,
@@ -18,7 +17,8 @@ from slotmark.benches.cluster.live.readiness import (
     refuse_unmatched_tips,
 )
 from slotmark.benches.cluster.live.request import Request
-from slotmark.benches.cluster.live.site import Site
+from slotmark.benches.cluster.live.sites.part import MEMORY_LOOK_S, Load, Loaded, Look, Part, ShortMemoryError
+from slotmark.benches.cluster.live.sites.site import Site
 from slotmark.benches.cluster.live.watching import Agreement, Watch
 from slotmark.errors import TargetError
 from slotmark.metrics.catalogue import catalogue

@@ -13,17 +13,17 @@ import pyarrow as pa
 
 from slotmark.benches.cluster.bed import Bed, read_bed
 from slotmark.benches.cluster.finishing import MeasuredHere
-from slotmark.benches.cluster.ingested import Ingested
+from slotmark.benches.cluster.ingesting.ingested import Ingested
 from slotmark.benches.cluster.live.cluster import Cluster, DiedError, Progress
-from slotmark.benches.cluster.live.elsewhere import Reach, site_of
 from slotmark.benches.cluster.live.launching import WanStatistics, in_all
 from slotmark.benches.cluster.live.memory import Memory, memory_left
-from slotmark.benches.cluster.live.part import Loaded, Part, Sampled, ShortMemoryError
 from slotmark.benches.cluster.live.placing import asked, host_nodes, hosts_file, limits_of
 from slotmark.benches.cluster.live.request import Request
 from slotmark.benches.cluster.live.rundir import make_rundir
 from slotmark.benches.cluster.live.sampling import busyness
-from slotmark.benches.cluster.live.site import Site
+from slotmark.benches.cluster.live.sites.elsewhere import Reach, site_of
+from slotmark.benches.cluster.live.sites.part import Loaded, Part, Sampled, ShortMemoryError
+from slotmark.benches.cluster.live.sites.site import Site
 from slotmark.benches.cluster.live.waking import lateness, machines_warnings
 from slotmark.benches.cluster.live.workload import OFFERED, refuse_workload
 from slotmark.benches.cluster.requests import IngestRequest

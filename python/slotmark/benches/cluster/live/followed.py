@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from slotmark.benches.cluster.live.part import HostLook
+from slotmark.benches.cluster.live.sites.part import HostLook
 from slotmark.benches.cluster.live.watching import Tip
 
 

@@ -13,10 +13,10 @@ import msgspec
 from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.cluster import Progress
 from slotmark.benches.cluster.live.conducting import LiveRun, run_live, survey
-from slotmark.benches.cluster.live.elsewhere import Reach
 from slotmark.benches.cluster.live.nodes import resolve_node
 from slotmark.benches.cluster.live.placing import halves, hosts_as, hosts_file
 from slotmark.benches.cluster.live.request import Request, Session, Turn
+from slotmark.benches.cluster.live.sites.elsewhere import Reach
 from slotmark.errors import LogError, TargetError
 from slotmark.measure import session as sessions
 from slotmark.measure.content import contents_of, in_words

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from slotmark.benches.cluster.bed import Bed, read_bed
-from slotmark.benches.cluster.simulate import Row, load_profile, predict
+from slotmark.benches.cluster.simulating.simulate import Row, load_profile, predict
 from slotmark.errors import BedError, RunError
 from slotmark.metrics import Analysis, Samples, dense_ranks
 from slotmark.run import Run

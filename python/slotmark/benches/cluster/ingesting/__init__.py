@@ -1,0 +1,1 @@
+"""From the logs of a cluster's hosts to a run folder."""

@@ -1,0 +1,1 @@
+"""Places where the hosts of a live cluster run: this machine, or others."""

@@ -1,0 +1,1 @@
+"""Simulated clusters: one, several, and predictions from them. docs/simulator.md explains the model."""

@@ -1,0 +1,1 @@
+"""Runs that may be compared, and samples of them that belong together."""

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from slotmark.cli.console import print_table
 from slotmark.numbers import fixed
+from slotmark.words import counted
 
 
 def chain_table(facts: dict[str, Any]) -> Group:
@@ -61,7 +62,7 @@ def check_table(facts: dict[str, Any]) -> Group:
         ("chain", facts["chain"]),
         ("blocks", f"{facts['blocks']:,}{byron if facts['byron_blocks'] else ''}"),
         ("bytes", f"{facts['bytes']:,}"),
-        ("transactions", f"{facts['transactions']:,}, with {facts['inputs']:,} inputs looked up"),
+        ("transactions", f"{facts['transactions']:,}, with {counted(facts['inputs'], 'input')} looked up"),
     ):
         whole.add_row(name, value)
     rules = Table(box=box.SIMPLE_HEAD, pad_edge=False)

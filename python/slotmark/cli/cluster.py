@@ -43,10 +43,10 @@ def create(
             settings=settings,
         )
     pools, edges = sum(host.pool is not None for host in bed.hosts), sum(host.edge for host in bed.hosts)
-    kinds = f"{pools:,} pools" + (f", {counted(edges, 'edge host')}" if edges else "")
+    kinds = counted(pools, "pool") + (f", {counted(edges, 'edge host')}" if edges else "")
     genesis = bed.genesis
     talk.remark(
-        f"{out}: {len(bed.hosts):,} hosts, {kinds}, {len(bed.links):,} links; in the genesis {genesis.delegators:,} "
+        f"{out}: {counted(len(bed.hosts), 'host')}, {kinds}, {counted(len(bed.links), 'link')}; in the genesis {genesis.delegators:,} "
         f"delegators, {genesis.utxo_entries:,} UTxO entries, {genesis.dreps:,} DReps, {genesis.funds:,} funds of the workload"
     )
     if genesis.first_slot:

@@ -11,6 +11,7 @@ from slotmark.cli.requests import from_requests
 from slotmark.cli.shards import ShardOption, print_shard, shared_folder
 from slotmark.errors import ArgumentError
 from slotmark.numbers import megabytes
+from slotmark.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +65,7 @@ def remark_ingested(run: "Run", ingested: "Ingested") -> None:
 
     kept = sum(host.kept for host in ingested.hosts)
     talk.remark(
-        f"{run.place}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {kept:,} of interest, {ingested.rejected:,} unreadable, "
+        f"{run.place}: {counted(len(ingested.hosts), 'host')}, {ingested.lines:,} lines, {kept:,} of interest, {ingested.rejected:,} unreadable, "
         f"{megabytes(ingested.bytes)}"
     )
     talk.warnings([*run.manifest.warnings, *without_blocks(run)])

@@ -18,7 +18,7 @@ from slotmark.cli.session import compare_rounds
 from slotmark.errors import ArgumentError, TargetError
 from slotmark.numbers import duration, fixed
 from slotmark.options import Option
-from slotmark.words import listed
+from slotmark.words import counted, listed
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.live.cluster import Progress
@@ -59,7 +59,7 @@ def run(
         live = run_live(request, show, talk.remark, reach=reach, noted=noted)
     ingested = live.ingested
     talk.remark(
-        f"{live.run.place}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {ingested.rejected:,} unreadable; logs in {listed(live.output)}"
+        f"{live.run.place}: {counted(len(ingested.hosts), 'host')}, {ingested.lines:,} lines, {ingested.rejected:,} unreadable; logs in {listed(live.output)}"
     )
     talk.warnings(live.run.manifest.warnings)
     typer.echo(live.run.place)

@@ -15,6 +15,7 @@ from slotmark.cli.shards import ShardOption, print_shard, shared_folder
 from slotmark.errors import ArgumentError
 from slotmark.numbers import megabytes
 from slotmark.places import Place, Url
+from slotmark.words import counted
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.simulating.simulate import RunFacts
@@ -128,7 +129,7 @@ def remark_made(made: "Sequence[tuple[Place, RunFacts]]") -> None:
     for folder, facts in made:
         size = f"lines, {megabytes(facts.bytes)}" if facts.bytes else "lines that were never written"
         talk.remark(
-            f"{folder}: {facts.hosts:,} hosts, {facts.slots:,} slots, {facts.blocks_forged:,} blocks of which "
+            f"{folder}: {counted(facts.hosts, 'host')}, {counted(facts.slots, 'slot')}, {counted(facts.blocks_forged, 'block')} of which "
             f"{facts.blocks_chained:,} on the chain, {facts.lines:,} {size}"
         )
     folder, facts = made[0]

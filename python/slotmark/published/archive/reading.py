@@ -10,7 +10,7 @@ import msgspec
 from slotmark.cleaning import one_name
 from slotmark.errors import ImportFileError, did_you_mean
 from slotmark.published.styles import STYLES
-from slotmark.words import listed
+from slotmark.words import counted, listed
 
 MOST_BYTES = 16 << 20
 """A larger file is no report's tables: those of three runs take 14 kB."""
@@ -138,7 +138,7 @@ def _check(file: Path, report: Report) -> None:
 
 def _check_length(file: Path, where: str, texts: Sequence[str], report: Report) -> None:
     if len(texts) != len(report.versions):
-        _refuse(file, f"{where}: {len(texts)} values for {len(report.versions)} runs")
+        _refuse(file, f"{where}: {counted(len(texts), 'value')} for {counted(len(report.versions), 'run')}")
 
 
 def _refuse(file: Path, what: str) -> NoReturn:

@@ -1,6 +1,7 @@
 """Packages of slotmark import one another in one direction: the rule of ARCHITECTURE.md."""
 
 import ast
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -106,6 +107,38 @@ def test_what_every_bench_needs_of_a_run_knows_nothing_of_steps() -> None:
     types = {name for name in vars(import_module("slotmark.metrics.steps")) if name[0].isupper()}
     assert len(types) == 4
     assert not {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} & types
+
+
+INSIDE = {
+    "compare": {
+        "results": {"run_to_run"},  # the table of `spread` is what was found and what is kept
+        "matching": {"results"},
+        "run_to_run": {"results"},
+        "deciding": {"results"},
+        "attribution": {"results"},
+        "estimators": {"results", "matching", "run_to_run"},
+    },
+    "benches.cluster": {
+        "ingesting": set[str](),
+        "simulating": {"ingesting"},
+        "live": {"ingesting", "simulating"},
+    },
+    "benches.ledger": {"recordings": set[str]()},
+}
+"""Packages inside a package, and those beside them that each may import. Modules beside them may import all, and put them together."""
+
+
+@pytest.mark.parametrize(("package", "inner"), [(package, inner) for package in INSIDE for inner in INSIDE[package]])
+def test_a_package_inside_another_imports_only_what_it_may(package: str, inner: str) -> None:
+    folder = SOURCE / package.replace(".", "/")
+    packages = {path.parent.name for path in folder.glob("*/__init__.py")}
+    assert packages == INSIDE[package].keys()
+    line = re.compile(rf"^ *(?:from|import) slotmark\.{re.escape(package)}(?:\.| import )(\w+)", re.MULTILINE)
+    found = {
+        name for module in (folder / inner).rglob("*.py") for name in line.findall(module.read_text(encoding="utf-8"))
+    }
+    assert found
+    assert found & packages - {inner} <= INSIDE[package][inner]
 
 
 RESULTS = ("slotmark.compare.result", "slotmark.compare.run_to_run.spread_table")

@@ -13,7 +13,7 @@ from slotmark.benches.chainsync.request import Request as ChainsyncRequest
 from slotmark.benches.chainsync.request import ServeRequest
 from slotmark.benches.cluster.live.request import Session
 from slotmark.benches.cluster.requests import IngestRequest, Question, SimulationRequest
-from slotmark.benches.cluster.simulating.sweep import Spacing
+from slotmark.benches.cluster.sweep import Spacing
 from slotmark.benches.ledger.request import ImportRequest, NoiseRequest
 from slotmark.benches.ledger.request import Request as LedgerRequest
 from slotmark.cli.engines import EngineRequest

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from slotmark.benches.cluster.finishing import MeasuredHere
+from slotmark.benches.cluster.ingesting.finishing import MeasuredHere
 from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.live.sampling import USAGE_SCHEMA
 from slotmark.benches.cluster.requests import IngestRequest

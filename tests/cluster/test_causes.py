@@ -6,7 +6,7 @@ import pytest
 
 from slotmark.benches.cluster.simulating.direct import simulate_direct
 from slotmark.benches.cluster.simulating.simulate import load_profile
-from slotmark.compare.attribution.explain import explain
+from slotmark.compare.explain import explain
 from slotmark.metrics import Analysis
 from slotmark.metrics.catalogue import Catalogue
 from tests.cluster.planted_causes import KINDS, named_first, planted, simulated

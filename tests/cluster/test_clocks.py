@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from slotmark.benches.cluster.finishing import MeasuredHere
 from slotmark.benches.cluster.ingesting.connections import Connection, peers
+from slotmark.benches.cluster.ingesting.finishing import MeasuredHere
 from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.benches.cluster.simulating.direct import simulate_direct

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from slotmark.benches.cluster.finishing import MeasuredHere
+from slotmark.benches.cluster.ingesting.finishing import MeasuredHere
 from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.compare.mixed import _of_side, both_sides

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slotmark.benches.cluster.finishing import MeasuredHere
+from slotmark.benches.cluster.ingesting.finishing import MeasuredHere
 from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.errors import LogError

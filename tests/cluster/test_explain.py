@@ -15,8 +15,8 @@ from slotmark.benches.cluster.simulating.direct import simulate_direct
 from slotmark.benches.cluster.simulating.simulate import load_profile
 from slotmark.cli import app
 from slotmark.compare import compare
-from slotmark.compare.attribution.explain import explain
 from slotmark.compare.attribution.worst_samples import worst_samples
+from slotmark.compare.explain import explain
 from slotmark.compare.results.attribution import Attribution, Explained
 from slotmark.compare.results.explanation import Explanation
 from slotmark.errors import RoomError

@@ -10,7 +10,7 @@ import pytest
 from slotmark.benches.cluster.simulating.forecast import by_mode, replayed, two_sides
 from slotmark.benches.cluster.simulating.forecast import forecast as forecast_runs
 from slotmark.benches.cluster.simulating.predict import predict_change
-from slotmark.benches.ledger.recordings.importing import Recording, import_recordings
+from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.compare import compare
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.details import Forecast

@@ -24,7 +24,7 @@ from slotmark.benches.cluster.simulating.simulate import (
     shipped_profiles,
 )
 from slotmark.benches.cluster.simulating.simulate import Row as TableRow
-from slotmark.benches.cluster.simulating.sweep import Spacing, parse_sweep
+from slotmark.benches.cluster.sweep import Spacing, parse_sweep
 from slotmark.compare import Comparison, Row, Summary, Swept, alone, compare, show_run
 from slotmark.engine import Piece
 from slotmark.errors import RunError, SimulationError

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from slotmark.benches.cluster.finishing import MeasuredHere
+from slotmark.benches.cluster.ingesting.finishing import MeasuredHere
 from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.live.workload import INCLUSIONS_SCHEMA, SUBMISSIONS_SCHEMA
 from slotmark.benches.cluster.requests import IngestRequest

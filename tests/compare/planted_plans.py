@@ -8,8 +8,8 @@ from slotmark.compare.estimators.reach import Chance, variation
 from slotmark.compare.mixed import chance_of_rounds
 from slotmark.compare.results.rows import Design
 from slotmark.compare.run_to_run.prior import Prior
-from slotmark.compare.run_to_run.spread import entry_of
 from slotmark.compare.run_to_run.spread_table import SpreadTable
+from slotmark.compare.spread import entry_of
 from slotmark.metrics import catalogue
 from slotmark.statistics.between_runs import combined, pooled
 from slotmark.statistics.interval import Interval

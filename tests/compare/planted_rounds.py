@@ -9,10 +9,10 @@ import numpy as np
 from slotmark.compare import Comparison, Decision, Policy, Row, Side, Verdict
 from slotmark.compare.compare import judged
 from slotmark.compare.deciding.decision import decide
-from slotmark.compare.deciding.looks import CONFIDENCE, look, undecided
 from slotmark.compare.estimators.interface import Entry, How
 from slotmark.compare.estimators.means import of_paired_levels
 from slotmark.compare.estimators.reach import Chance
+from slotmark.compare.looks import CONFIDENCE, look, undecided
 from slotmark.compare.results.details import Looks
 from slotmark.metrics import catalogue, register
 from slotmark.run import Run

@@ -13,8 +13,8 @@ from slotmark.compare.compare import compare, judged
 from slotmark.compare.deciding.decision import decide
 from slotmark.compare.estimators.means import Levels, RunRow, compared
 from slotmark.compare.run_to_run.prior import Prior
-from slotmark.compare.run_to_run.spread import entry_of, spread
 from slotmark.compare.run_to_run.spread_table import SpreadTable, write_spread_table
+from slotmark.compare.spread import entry_of, spread
 from slotmark.metrics import catalogue, register
 from slotmark.run import Manifest, Run, RunWriter, Target
 from slotmark.statistics.between_runs import RunMean, pooled

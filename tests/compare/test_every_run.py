@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from slotmark.compare import Comparison, Policy, compare
-from slotmark.compare.deciding.looks import undecided
 from slotmark.compare.deciding.policy import Accepted, only, read_policy
 from slotmark.compare.estimators.interface import How
 from slotmark.compare.estimators.means import of_paired_levels
+from slotmark.compare.looks import undecided
 from slotmark.compare.results.rows import Design, Difference
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue, register

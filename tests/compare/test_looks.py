@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.compare.deciding.looks import in_words, rounds_needed, undecided
+from slotmark.compare.looks import in_words, rounds_needed, undecided
 from slotmark.statistics.anytime import FIRST_LOOK
 from tests.compare.planted_rounds import (
     NAIVE,

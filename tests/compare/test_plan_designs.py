@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from slotmark.compare.deciding.policy import Policy
-from slotmark.compare.deciding.release import plan_release, read_release
 from slotmark.compare.matching.sides import builds
 from slotmark.compare.plan import plan
+from slotmark.compare.release import plan_release, read_release
 from slotmark.compare.results.plan import Effort, Plan
-from slotmark.compare.run_to_run.spread import spread
 from slotmark.compare.run_to_run.spread_table import write_spread_table
+from slotmark.compare.spread import spread
 from slotmark.errors import ComparisonError
 from slotmark.metrics import register
 from slotmark.numbers import duration

@@ -11,7 +11,7 @@ import pytest
 
 from slotmark.compare import compare
 from slotmark.compare.deciding.policy import Policy
-from slotmark.compare.deciding.release import plan_release, read_release, release
+from slotmark.compare.release import plan_release, read_release, release
 from slotmark.errors import ComparisonError
 from slotmark.measure.shipped import root
 from slotmark.report import release_document, release_plan_document

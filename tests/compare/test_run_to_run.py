@@ -14,15 +14,15 @@ from slotmark.cli import app
 from slotmark.compare import Comparison, Policy
 from slotmark.compare.compare import compare
 from slotmark.compare.deciding.policy import read_policy
+from slotmark.compare.earlier import EarlierRuns
 from slotmark.compare.plan import plan
-from slotmark.compare.run_to_run.earlier import EarlierRuns
-from slotmark.compare.run_to_run.spread import spread
 from slotmark.compare.run_to_run.spread_table import (
     read_spread_table,
     shipped_table,
     spread_table_text,
     write_spread_table,
 )
+from slotmark.compare.spread import spread
 from slotmark.errors import ArgumentError, ComparisonError, RunError, SlotmarkError, StoreError
 from slotmark.history import Labels, make_store
 from slotmark.history.decisions import Decisions, LeftOut

@@ -13,7 +13,7 @@ import pytest
 from slotmark.compare import Answer, Blocks, Comparison, Policy, compare, show_run, show_session
 from slotmark.compare.deciding.decision import decide
 from slotmark.compare.deciding.policy import only
-from slotmark.compare.run_to_run.earlier import EarlierRuns, earlier_runs
+from slotmark.compare.earlier import EarlierRuns, earlier_runs
 from slotmark.compare.run_to_run.spread_table import refuse_other_runs
 from slotmark.errors import ComparisonError, RunError
 from slotmark.metrics import Analysis, catalogue, register

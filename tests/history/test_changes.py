@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from slotmark.cli.store import time_ago_ns
-from slotmark.compare.run_to_run.spread import entry_of
 from slotmark.compare.run_to_run.spread_table import SpreadTable
+from slotmark.compare.spread import entry_of
 from slotmark.errors import ComparisonError, StoreError
 from slotmark.history import Labels, Store, changes_of, history_of, make_store, open_store
 from slotmark.history.columns import Column, Estimates, Read

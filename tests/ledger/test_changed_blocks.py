@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slotmark.benches.ledger.recordings.importing import Recording, import_recordings
+from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.statistics.changed_blocks import changed_blocks
 from tests.conftest import slotmark
 from tests.ledger.recordings import AGE_2024, Point, points, tab_separated, written

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slotmark.benches.ledger.recordings.importing import Recording, import_recordings
+from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.compare import alone, show_run
 from slotmark.report.exports import figures
 from slotmark.run import open_run

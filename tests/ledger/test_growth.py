@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slotmark.benches.ledger.engine import backends
-from slotmark.benches.ledger.recordings.importing import Recording, import_recordings
+from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.compare.growth import growth
 from slotmark.compare.results.growth import Curve
 from slotmark.errors import ComparisonError

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from slotmark.benches.ledger.recordings.importing import Recording, import_recordings
+from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.benches.ledger.recordings.reading import read_file
 from slotmark.benches.ledger.recordings.recorded import Recorded, from_slot
-from slotmark.benches.ledger.recordings.study import read_study
+from slotmark.benches.ledger.study import read_study
 from slotmark.benches.ledger.tables import BLOCKS
 from slotmark.benches.ledger.totals import Totals, totals_of, without_table_read
 from slotmark.compare import alone

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slotmark.benches.ledger.recordings.importing import Recording, import_recordings
+from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.metrics import catalogue, samples
 from tests.ledger.recordings import AGE_2023, points, tab_separated, written
 

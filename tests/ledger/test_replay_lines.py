@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from slotmark.benches.ledger.recordings.importing import Recording, import_recordings
+from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.benches.ledger.recordings.reading import read_file
 from slotmark.compare import compare
-from slotmark.compare.attribution.explain import explain
+from slotmark.compare.explain import explain
 from slotmark.errors import ComparisonError, ImportFileError
 from slotmark.history import Labels, make_store
 from slotmark.run import Run

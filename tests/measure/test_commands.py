@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slotmark.compare.deciding.looks import checking, in_words, look, rounds_needed
+from slotmark.compare.looks import checking, in_words, look, rounds_needed
 from slotmark.errors import ArgumentError, ComparisonError, RunError, TargetError
 from slotmark.measure.by_command import words_of
 from slotmark.measure.commands import Ended, Groups, Look, Request, make_rounds

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slotmark.benches.ledger.recordings.importing import Recording, import_recordings
+from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.errors import ComparisonError
 from slotmark.published import PublishedTable, published_report
 from slotmark.published.ghc_study import (

@@ -13,10 +13,10 @@ from jsonschema import ValidationError
 from slotmark.benches.cluster.simulating.direct import simulate_direct
 from slotmark.benches.cluster.simulating.predict import predict_sweep
 from slotmark.benches.cluster.simulating.simulate import load_profile
-from slotmark.benches.cluster.simulating.sweep import parse_sweep
-from slotmark.benches.ledger.recordings.importing import Recording, import_recordings
+from slotmark.benches.cluster.sweep import parse_sweep
+from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.compare import compare
-from slotmark.compare.attribution.explain import explain
+from slotmark.compare.explain import explain
 from slotmark.compare.results.growth import Curve, Level
 from slotmark.metrics import catalogue
 from slotmark.report import comparison_document, explanation_document

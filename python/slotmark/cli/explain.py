@@ -21,7 +21,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Split the difference of a metric into the steps of which it is made, and name the one that makes most of it."""
-    from slotmark.compare.attribution.explain import explain as explain_runs
+    from slotmark.compare.explain import explain as explain_runs
     from slotmark.metrics import parse_filters
     from slotmark.report import explanation_document
 

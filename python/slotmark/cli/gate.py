@@ -15,8 +15,8 @@ from slotmark.verdict import Conditional, Verdict
 
 if TYPE_CHECKING:
     from slotmark.compare import Comparison, Policy
-    from slotmark.compare.deciding.release import FindEarlier
-    from slotmark.compare.run_to_run.earlier import Source
+    from slotmark.compare.earlier import Source
+    from slotmark.compare.release import FindEarlier
     from slotmark.run import Run
 
 EXIT_CODES = {"ship": 0, "hold": 1, "run again": 3}

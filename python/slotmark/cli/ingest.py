@@ -61,7 +61,7 @@ def _megabytes(step: "Callable[[int, int, str], None]") -> "Callable[[int, int],
 
 def remark_ingested(run: "Run", ingested: "Ingested") -> None:
     """Prints the outcome of the logs of a run, and its warnings."""
-    from slotmark.benches.cluster.finishing import without_blocks
+    from slotmark.benches.cluster.ingesting.finishing import without_blocks
 
     kept = sum(host.kept for host in ingested.hosts)
     talk.remark(

@@ -147,8 +147,8 @@ def noise(asked: NoiseRequest) -> None:
 @from_requests
 def import_(request: ImportRequest) -> None:
     """Import files of db-analyser --benchmark-ledger-ops or beacon, of any age, as a run to compare."""
-    from slotmark.benches.ledger.recordings.importing import import_recordings
-    from slotmark.benches.ledger.recordings.study import study_of
+    from slotmark.benches.ledger.importing import import_recordings
+    from slotmark.benches.ledger.study import study_of
 
     study = study_of(request)
     runs = import_recordings(

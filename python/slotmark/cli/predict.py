@@ -4,7 +4,7 @@ from functools import partial
 from typing import Annotated
 
 from slotmark.benches.cluster.requests import Question
-from slotmark.benches.cluster.simulating.sweep import Spacing
+from slotmark.benches.cluster.sweep import Spacing
 from slotmark.cli.console import progress
 from slotmark.cli.engines import EngineRequest, chosen
 from slotmark.cli.reports import AsJson, SimulationsOption, report_runs, together_at

@@ -53,7 +53,7 @@ def decide(
     as_json: AsJson = False,
 ) -> None:
     """Compare all that a release depends on. Exit 0 to ship, 1 to hold, 3 to run again."""
-    from slotmark.compare.deciding.release import read_release, release
+    from slotmark.compare.release import read_release, release
     from slotmark.report import release_document
 
     asked = read_release(file)
@@ -77,7 +77,7 @@ def decide(
 @app.command(epilog="Example: slotmark release plan release.toml")
 def plan(file: File, out: Out = None, store: Store = None, as_json: AsJson = False) -> None:
     """Print what a decision costs, in runs and hours, from the runs that are there. Nothing is decided."""
-    from slotmark.compare.deciding.release import plan_release, read_release
+    from slotmark.compare.release import plan_release, read_release
     from slotmark.report import release_plan_document
 
     asked = read_release(file)

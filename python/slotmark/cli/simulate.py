@@ -123,7 +123,7 @@ def _print_profiles(*, as_json: bool) -> None:
 
 def remark_made(made: "Sequence[tuple[Place, RunFacts]]") -> None:
     """Prints a line about each run directory or, where no logs were written, run folder; and whether none of the first one's blocks is analysed."""
-    from slotmark.benches.cluster.finishing import without_blocks
+    from slotmark.benches.cluster.ingesting.finishing import without_blocks
     from slotmark.run import open_run
 
     for folder, facts in made:

@@ -34,8 +34,8 @@ def spread(
     as_json: AsJson = False,
 ) -> None:
     """Measure how much runs of one build differ, metric by metric, and keep it as a table."""
-    from slotmark.compare.run_to_run.spread import spread as measure
     from slotmark.compare.run_to_run.spread_table import refuse_simulated, write_spread_table
+    from slotmark.compare.spread import spread as measure
     from slotmark.metrics import parse_filters
     from slotmark.report import spread_document
 

@@ -69,7 +69,7 @@ def decided_by_rounds(
     seed: int,
 ) -> "Comparison":
     """Makes rounds, and returns the last look at them. SlotmarkError where something was asked for that makes no sense."""
-    from slotmark.compare.deciding.looks import checking, in_words, look, rounds_needed
+    from slotmark.compare.looks import checking, in_words, look, rounds_needed
     from slotmark.compare.matching.paired_runs import spoilt
     from slotmark.measure.by_command import words_of
     from slotmark.measure.commands import Look, Request, make_rounds
@@ -165,7 +165,7 @@ def _budget_s(until: Until) -> float:
 
 def _refuse_no_policy(decides: Decides) -> None:
     """Refuses a policy that is one for no bench, before any run is made. Which bench it is for is known by the first run."""
-    from slotmark.compare.deciding.looks import decides_by_rounds
+    from slotmark.compare.looks import decides_by_rounds
     from slotmark.metrics import benches
 
     errors: list[ComparisonError | ArgumentError] = []

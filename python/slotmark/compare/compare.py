@@ -10,6 +10,7 @@ from slotmark.compare.attribution.attributing import attributions
 from slotmark.compare.clocks import with_clock_warnings
 from slotmark.compare.deciding.decision import decide
 from slotmark.compare.deciding.policy import Policy
+from slotmark.compare.earlier import Source, prior_of
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
 from slotmark.compare.matching.ends import refuse_other_ends
@@ -28,7 +29,6 @@ from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank
 from slotmark.compare.result import Comparison, Side
 from slotmark.compare.results.attribution import Attribution
 from slotmark.compare.results.rows import Difference, Row, limits
-from slotmark.compare.run_to_run.earlier import Source, prior_of
 from slotmark.compare.verdict import judge, judge_amount, withstanding
 from slotmark.compare.warnings import between, unlike, within
 from slotmark.errors import ComparisonError, RoomError

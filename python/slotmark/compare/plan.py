@@ -8,6 +8,7 @@ import msgspec
 from slotmark import warnings
 from slotmark.compare.compare import analysed, with_warnings
 from slotmark.compare.deciding.policy import Policy
+from slotmark.compare.earlier import Source, prior_of
 from slotmark.compare.estimators.means import variations_of
 from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned, units_for
 from slotmark.compare.matching.paired_runs import pairs_of, without_spoilt
@@ -16,7 +17,6 @@ from slotmark.compare.mixed import chance, differs_by_place, mixed_rounds, who_r
 from slotmark.compare.result import Side
 from slotmark.compare.results.plan import Effort, Plan, Shown, Unknown, Wanted
 from slotmark.compare.results.rows import Design
-from slotmark.compare.run_to_run.earlier import Source, prior_of
 from slotmark.compare.traits import traits_of
 from slotmark.errors import ComparisonError, did_you_mean
 from slotmark.metrics import Analysis, Catalogue, Filter, Metric, catalogue

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from slotmark.cleaning import one_name
-from slotmark.compare.run_to_run.earlier import EarlierRuns
+from slotmark.compare.earlier import EarlierRuns
 from slotmark.history.decisions import Decisions, read_decisions
 from slotmark.history.series import workload_of
 from slotmark.history.store import Store

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from slotmark.benches.cluster.ingesting.files import content_of
+from slotmark.benches.cluster.files import content_of
 from slotmark.cleaning import cleaned
 from slotmark.errors import LogError
 from slotmark.numbers import plain

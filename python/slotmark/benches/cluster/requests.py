@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from slotmark.benches.cluster.simulating.sweep import Spacing
+from slotmark.benches.cluster.sweep import Spacing
 from slotmark.errors import ArgumentError
 from slotmark.numbers import percent, plain
 from slotmark.options import MOST_REPEATS, MOST_SEED, Option, duration_us, fraction, words_of

@@ -1,1 +1,1 @@
-"""Differences between runs of one build: measured, kept in tables, and known before a comparison. docs/how-many-runs.md explains it."""
+"""Knowledge of how much runs of one build differ: tables, what is known before a comparison, a machine's noise. docs/how-many-runs.md explains it."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from slotmark import engine as engines
-from slotmark.benches.cluster.finishing import Cluster, MeasuredHere, finish_run
+from slotmark.benches.cluster.ingesting.finishing import Cluster, MeasuredHere, finish_run
 from slotmark.benches.cluster.ingesting.ingested import Ingested
 from slotmark.benches.cluster.ingesting.log_pieces import Surveyed, limits_of, merged_accounts, pieces_of
 from slotmark.benches.cluster.ingesting.log_places import (

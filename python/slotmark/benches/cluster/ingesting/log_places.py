@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from slotmark.benches.cluster.files import content_of
 from slotmark.benches.cluster.ingesting import tracing
-from slotmark.benches.cluster.ingesting.files import content_of
 from slotmark.benches.cluster.ingesting.log_pieces import Surveyed, survey, surveyed
 from slotmark.benches.cluster.ingesting.logs import SNIFFED_BYTES, HostLog, host_logs, host_of
 from slotmark.benches.cluster.metadata import GENESIS_PLACES, SIMULATED_PROFILE

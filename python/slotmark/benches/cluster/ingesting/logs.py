@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from slotmark import _core
-from slotmark.benches.cluster.ingesting.files import packing_of, unreadable
+from slotmark.benches.cluster.files import packing_of, unreadable
 from slotmark.cleaning import MOST_OF_A_NAME, one_name
 from slotmark.errors import LogError
 from slotmark.texts import is_of_the_kernel

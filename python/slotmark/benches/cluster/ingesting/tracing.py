@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from slotmark.benches.cluster.ingesting.files import content_of
+from slotmark.benches.cluster.files import content_of
 from slotmark.benches.cluster.ingesting.logs import HostLog, first_lines
 from slotmark.cleaning import one_name
 

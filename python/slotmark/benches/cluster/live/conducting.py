@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from slotmark.benches.cluster.bed import Bed, read_bed
-from slotmark.benches.cluster.finishing import MeasuredHere
+from slotmark.benches.cluster.ingesting.finishing import MeasuredHere
 from slotmark.benches.cluster.ingesting.ingested import Ingested
 from slotmark.benches.cluster.live.cluster import Cluster, DiedError, Progress
 from slotmark.benches.cluster.live.launching import WanStatistics, in_all

@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from slotmark.benches.cluster.simulating.sweep import amount
+from slotmark.benches.cluster.sweep import amount
 from slotmark.errors import BedError, SimulationError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from slotmark.benches.cluster.bed import Bed
 from slotmark.benches.cluster.live.launching import Child, Wan, spawn
 from slotmark.benches.cluster.live.network import GENERATOR, targets
 from slotmark.benches.cluster.scripts import LOOP
-from slotmark.benches.cluster.simulating.sweep import amount
+from slotmark.benches.cluster.sweep import amount
 from slotmark.errors import BedError, RunError, SimulationError
 from slotmark.measure.process import ending, last_words_in
 from slotmark.measure.shipped import built_program

@@ -1,1 +1,1 @@
-"""Simulated clusters: one, several, and predictions from them. docs/simulator.md explains the model."""
+"""Simulated clusters: one, several, predictions and forecasts. docs/simulator.md explains the model."""

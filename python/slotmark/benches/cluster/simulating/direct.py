@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from slotmark import _core
-from slotmark.benches.cluster.finishing import Cluster, finish_run
+from slotmark.benches.cluster.ingesting.finishing import Cluster, finish_run
 from slotmark.benches.cluster.ingesting.ingested import Ingested
 from slotmark.benches.cluster.metadata import read_genesis, read_metadata, regions_of_topology
 from slotmark.benches.cluster.simulating.simulate import RunFacts

@@ -13,7 +13,7 @@ import numpy as np
 
 from slotmark.benches.cluster.simulating.model import PREDICTED, outside_of_extended, refuse_settings
 from slotmark.benches.cluster.simulating.predict import Source, Variant, simulated
-from slotmark.benches.cluster.simulating.sweep import amount
+from slotmark.benches.cluster.sweep import amount
 from slotmark.engine import Engine, Progress, local
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, CostMatrix, costs_together

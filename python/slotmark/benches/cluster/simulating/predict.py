@@ -24,7 +24,7 @@ from slotmark.benches.cluster.simulating.model import (
 )
 from slotmark.benches.cluster.simulating.settings import moved_with, set_by
 from slotmark.benches.cluster.simulating.simulate import OFFERED, Tables, load_profile, parameters, tables, workers_for
-from slotmark.benches.cluster.simulating.sweep import Sweep, amount
+from slotmark.benches.cluster.sweep import Sweep, amount
 from slotmark.engine import Engine, Piece, Progress, local
 from slotmark.errors import SimulationError
 from slotmark.metrics.catalogue import catalogue

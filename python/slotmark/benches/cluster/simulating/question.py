@@ -7,7 +7,7 @@ from pathlib import Path
 from slotmark import engine as engines
 from slotmark.benches.cluster.requests import Question
 from slotmark.benches.cluster.simulating.predict import predict_change, predict_sweep
-from slotmark.benches.cluster.simulating.sweep import parse_sweep
+from slotmark.benches.cluster.sweep import parse_sweep
 from slotmark.engine import Engine, Progress, ShardDone, gathered, local, opened, options_of
 from slotmark.places import Place
 from slotmark.run import Run

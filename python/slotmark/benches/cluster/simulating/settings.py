@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from slotmark.benches.cluster.simulating.simulate import OFFERED
-from slotmark.benches.cluster.simulating.sweep import amount
+from slotmark.benches.cluster.sweep import amount
 
 LOAD = ("workload.tps", "workload.refill_tps", "workload.tx_count", "genesis.max_block_body_size")
 """Parameters that move with the transactions that fill a block, unless they are set: blocks are then full as often as before."""

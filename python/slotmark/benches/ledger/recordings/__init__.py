@@ -1,1 +1,1 @@
-"""Recordings of ledger operations, by any tool: a reader per format, and their import."""
+"""Recordings of ledger operations by any tool: a reader per format."""

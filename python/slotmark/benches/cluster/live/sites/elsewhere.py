@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from slotmark.benches.cluster.bed import Bed, Host
-from slotmark.benches.cluster.finishing import MeasuredHere
+from slotmark.benches.cluster.ingesting.finishing import MeasuredHere
 from slotmark.benches.cluster.ingesting.ingest import Looked, ingest_with
 from slotmark.benches.cluster.ingesting.ingested import Ingested
 from slotmark.benches.cluster.ingesting.log_pieces import merged_accounts

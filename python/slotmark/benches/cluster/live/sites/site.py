@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from slotmark.benches.cluster.bed import Bed
-from slotmark.benches.cluster.finishing import MeasuredHere
+from slotmark.benches.cluster.ingesting.finishing import MeasuredHere
 from slotmark.benches.cluster.ingesting.ingest import ingest
 from slotmark.benches.cluster.ingesting.ingested import Ingested
 from slotmark.benches.cluster.live.launching import end_leftovers

@@ -11,7 +11,6 @@ from slotmark.compare.deciding.policy import Policy
 from slotmark.compare.matching.paired_runs import spoiling
 from slotmark.compare.matching.sides import builds, recordings
 from slotmark.compare.run_to_run.prior import Prior
-from slotmark.compare.run_to_run.spread import spread
 from slotmark.compare.run_to_run.spread_table import (
     SpreadTable,
     read_spread_table,
@@ -19,6 +18,7 @@ from slotmark.compare.run_to_run.spread_table import (
     refuse_simulated,
     shipped_table,
 )
+from slotmark.compare.spread import spread
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Filter, catalogue
 from slotmark.run import Manifest, Run, open_runs

@@ -11,11 +11,11 @@ from slotmark.cleaning import one_line, one_name
 from slotmark.compare.compare import compare
 from slotmark.compare.deciding.decision import together
 from slotmark.compare.deciding.policy import Policy, read_policy
+from slotmark.compare.earlier import EarlierRuns
 from slotmark.compare.plan import plan
 from slotmark.compare.results.decision import Answer
 from slotmark.compare.results.plan import Effort
 from slotmark.compare.results.release import Compared, Cost, MissingRun, Released, ReleasePlan, RunSide
-from slotmark.compare.run_to_run.earlier import EarlierRuns
 from slotmark.compare.traits import traits_of
 from slotmark.errors import ArgumentError, ComparisonError, did_you_mean
 from slotmark.metrics import benches, catalogue

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from slotmark.benches.ledger.recordings.importing import Recording
+from slotmark.benches.ledger.importing import Recording
 from slotmark.benches.ledger.request import ImportRequest
 from slotmark.benches.ledger.runs import UNKNOWN
 from slotmark.errors import ArgumentError, ImportFileError

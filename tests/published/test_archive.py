@@ -179,14 +179,14 @@ TWICE = [{"metric": "Ledger ticking", "unit": "s", "values": ["1.0", "2.0"]}] * 
         ({"versions": [], "manifest": {}, "sections": {}}, "versions is empty"),
         ({"sections": {}}, "sections have no row"),
         ({"style": "pdf"}, "style is 'pdf', and org and typst are known"),
-        ({"sections": {"Forging": TOO_LONG}}, "Forging, 'Ledger ticking': 1 values for 2 runs"),
+        ({"sections": {"Forging": TOO_LONG}}, "Forging, 'Ledger ticking': 1 value for 2 runs"),
         ({"sections": {"Forging": TWICE}}, "the row is there twice"),
         (
             {"sections": {"F": [{"metric": "M", "unit": "s", "values": ["1.0", "inf"]}]}},
             "column 'new': 'inf' is no number",
         ),
         ({"sections": {"F": [{"metric": "M", "unit": "s", "values": ["1.0", "$(id)"]}]}}, "is no number"),
-        ({"manifest": {"Era": ["conway"]}}, "manifest, 'Era': 1 values for 2 runs"),
+        ({"manifest": {"Era": ["conway"]}}, "manifest, 'Era': 1 value for 2 runs"),
         ({"sections": [1]}, "Expected `object`"),
     ],
 )

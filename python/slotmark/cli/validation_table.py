@@ -14,7 +14,7 @@ from slotmark.statistics.interval import Interval
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.live.validating import Validation
-    from slotmark.report.document import Document, left, right
+    from slotmark.report.document import Document
 
 
 def validation_table(name: str, tables: Tables) -> Table:
@@ -72,7 +72,7 @@ def live_validation_document(found: "Validation") -> "Document":
     """A live run beside its simulation: the stages that were measured, a verdict per row, and the warnings of the run."""
     from slotmark.benches.cluster.live.validating import AGREES_WITHIN
     from slotmark.numbers import change_with_span, percent
-    from slotmark.report.document import Cell, Document, Paragraph, Section, Warnings
+    from slotmark.report.document import Cell, Document, Paragraph, Section, Warnings, left, right
     from slotmark.report.document import Table as DocumentTable
 
     stages = DocumentTable(

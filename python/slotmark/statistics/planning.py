@@ -108,9 +108,9 @@ def units_needed(
         distance: The log ratio, above 0.
         error: Standard error from one unit.
         degrees: Degrees of freedom that so many units have.
-        known: This and what follows is of :func:`detectable_log`.
-        alpha: Likewise.
-        before: Likewise.
+        known: As of :func:`detectable_log`.
+        alpha: As there.
+        before: As there.
         first: The least number.
         step: Numbers are this far apart, from the first on.
     """

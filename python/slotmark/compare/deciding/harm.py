@@ -1,8 +1,6 @@
 """The harm of a candidate, held against its margin: worse by more than it, shown not to be, or open."""
 
-import numpy as np
-
-from slotmark.compare.results.rows import Difference, limits
+from slotmark.compare.results.rows import Difference, inverse, limits
 from slotmark.metrics import Metric
 from slotmark.numbers import percent, percent_change, quantity, signed_quantity
 from slotmark.statistics.interval import BOUNDS, Interval
@@ -11,10 +9,7 @@ from slotmark.verdict import Verdict
 
 def as_harm(metric: Metric, ratio: Interval | None) -> Interval | None:
     """A ratio that is above 1 where the candidate is worse."""
-    if ratio is None or metric.better == "lower":
-        return ratio
-    estimate, high, low = (1 / one if one > 0 else np.inf for one in (ratio.estimate, ratio.low, ratio.high))
-    return Interval(float(estimate), float(low), float(high))
+    return ratio if metric.better == "lower" else inverse(ratio)
 
 
 def accepted_limits(difference: Difference, margin: float) -> tuple[float, float]:

@@ -181,12 +181,12 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         """The same difference with the two sides exchanged; without a reason, whose words hold for one direction."""
         return msgspec.structs.replace(
             self,
-            ratio=_inverse(self.ratio),
-            bounds=_inverse(self.bounds),
+            ratio=inverse(self.ratio),
+            bounds=inverse(self.bounds),
             delta=self.delta and Interval(-self.delta.estimate, -self.delta.high, -self.delta.low),
             verdict=self.verdict and self.verdict.opposite,
             reason="",
-            drift=_inverse(self.drift),
+            drift=inverse(self.drift),
             basis=self.basis and self.basis.turned(),
         )
 
@@ -276,7 +276,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return level + difference.margin_absolute if lower else level - difference.margin_absolute
 
 
-def _inverse(ratio: Interval | None) -> Interval | None:
+def inverse(ratio: Interval | None) -> Interval | None:
+    """The baseline over the candidate, where the ratio is the candidate over the baseline; infinity where that is 0."""
     if ratio is None:
         return None
     estimate, high, low = (1 / one if one > 0 else float("inf") for one in (ratio.estimate, ratio.low, ratio.high))
